@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 
 #define CLOCK_END_SECONDS 253402300799.0 /* the last second of the year 9999 */
 

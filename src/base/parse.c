@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 
 /* ---- parse ----------------------------------------------------------------- */
 

@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 
 /* ---- file limit ------------------------------------------------------------ */
 

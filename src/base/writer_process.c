@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hidden_child.h"

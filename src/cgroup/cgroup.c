@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 
 /* Find the cgroups of a process.
  *

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "compat/dialect_columns.h"
 #include "text/json_writer.h"
 #include "text/number.h"

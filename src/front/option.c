@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"

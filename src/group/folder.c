@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "group/merge.h"
 #include "history/store.h"
 #include "output/format.h"

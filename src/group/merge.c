@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "group/ranks.h"
 #include "record/launch.h"
 #include "record/row.h"

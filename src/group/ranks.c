@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/error.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "record/launch.h"
 
 /* ---- adding --------------------------------------------------------------- */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/activity.h"
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 
 #define READ_ALL_EVERY_NS (10 * NS_PER_SECOND)
 

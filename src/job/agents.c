@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/parse.h"
 #include "source/proc/pid_files.h"
 #include "spoor/spoor.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/cpu_sources.h"
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 
 /* Counts that differ by at most this much agree: they are read at different moments. */
 enum { SAME_PERCENT = 2 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_totals.c - the CPU time of the job, from the available sources (cpu_sources.h). */
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/exactness.h"
 
-#include "base/unknown.h"
+#include "base/amount.h"
 
 /* Whether the sum over processes is complete. At the end, a second count of the CPU time must
  * agree. Before that, there must be a single process: several are not read at one instant. */

@@ -14,9 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"

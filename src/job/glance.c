@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glance.c - reads the job between two samples, so that peaks are not missed. */
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/job.h"
 #include "source/host/meminfo.h"
 

@@ -8,9 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/hidden_child.h"
-#include "base/unknown.h"
 #include "source/perf/event_set.h"
 #include "source/proc/pid_files.h"
 

@@ -8,12 +8,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
 #include "cgroup/systemd_scope.h"

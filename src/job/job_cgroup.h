@@ -21,9 +21,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/amount.h"
 #include "base/environment.h"
 #include "base/root.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/systemd_scope.h"
 #include "source/host/host.h"

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 
 static void join_neighbours(struct lives *lives)
 {

@@ -9,8 +9,8 @@
  */
 #include <stddef.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "job/job.h"
 
 #define MAIN_EXITED "the process exited before it could be read"

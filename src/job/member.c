@@ -7,9 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/agents.h"
 #include "source/proc/children.h"
 #include "source/proc/pid_files.h"

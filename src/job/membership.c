@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "job/agents.h"
 #include "job/job.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_totals.c - the current memory of the job, and its maximum since the last reading. */
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "job/job.h"
 
 static void forget(struct memory_split *split)

@@ -10,11 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "job/job.h"
 #include "source/host/devices.h"
 #include "source/proc/pid_files.h"

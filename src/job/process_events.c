@@ -18,11 +18,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "job/source_names.h"
 #include "source/proc/pid_files.h"
 #include "spoor/spoor.h"

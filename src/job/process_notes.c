@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/command_line.h"
 #include "job/job.h"
 

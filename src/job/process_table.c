@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 
 enum { KEPT_MAX = 256 };
 

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"
 

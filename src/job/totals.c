@@ -2,10 +2,9 @@
 /* totals.c - the usage of the job: each quantity from the best available source. */
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"
 

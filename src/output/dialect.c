@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "text/find.h"
 #include "text/json_writer.h"
 #include "text/number.h"

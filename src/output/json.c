@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/recommendation.h"

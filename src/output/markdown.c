@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
-#include "base/unknown.h"
 #include "output/format.h"
 #include "output/table.h"
 #include "record/launch.h"

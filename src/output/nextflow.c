@@ -6,8 +6,8 @@
  */
 #include <math.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "output/format.h"
 #include "text/escape.h"
 

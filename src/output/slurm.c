@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "output/format.h"
 #include "record/group.h"
 #include "record/launch.h"

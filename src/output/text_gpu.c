@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "text/number.h"
 
 struct gpu_label gpu_label(const struct record_gpu *gpu)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
-#include "base/unknown.h"
 #include "record/group.h"
 #include "text/number.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "sample/origins.h"
 #include "text/number.h"
 #include "text/utf8.h"

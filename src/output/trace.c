@@ -5,8 +5,7 @@
  */
 #include <math.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "output/format.h"
 #include "text/escape.h"
 

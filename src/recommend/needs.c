@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "record/group.h"
 #include "text/find.h"
 #include "text/number.h"

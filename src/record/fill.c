@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "job/command_line.h"
 #include "job/gpu/gpu_account.h"
 #include "sample/origins.h"

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/amount.h"
 #include "base/environment.h"
-#include "base/unknown.h"
 #include "record/record.h"
 #include "text/buffer.h"
 

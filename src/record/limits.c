@@ -13,11 +13,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "source/host/facts.h"
 
 static const uint64_t MIB_BYTES = 1ull << 20;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "record/group.h"
 #include "record/launch.h"
 #include "series/figure.h"

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "record/group.h"
 #include "series/figure.h"
 #include "text/find.h"

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/amount.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "job/budget.h"
 #include "sample/metric.h"
 #include "source/gpu/gpu.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "record/launch.h"
 #include "series/figure.h"
 #include "text/escape.h"

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "output/table.h"
 #include "output/text_layout.h"
 #include "runs/bench.h"

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "text/find.h"
 
 #define COUNTER SPOOR_COUNTER

@@ -4,9 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 
 #define NOT_READABLE(file) "cannot read " file
 #define NO_RDMA "no RDMA port has counters, or the run was shorter than 0.1 s"

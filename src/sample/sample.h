@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/memory/shared_memory.h"
 #include "sample/metric.h"
 #include "source/host/host.h"

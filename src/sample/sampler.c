@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "sample/origins.h"
 
 /* ---- memory parts ---------------------------------------------------------- */

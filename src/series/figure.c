@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "series/series.h"
 #include "text/find.h"

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 
 /* ---- rate ------------------------------------------------------------------ */
 

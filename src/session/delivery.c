@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/error.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "session/session.h"
 
 static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *ret)

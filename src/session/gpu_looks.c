@@ -7,11 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/helper.h"
-#include "base/unknown.h"
 #include "job/gpu/gpu_share.h"
 #include "sample/origins.h"
 #include "source/proc/pid_files.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/gpu_pace.h"
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 
 #define SLOW_LEAST_NS NS_PER_SECOND
 #define SLOW_FIRST_NS (2 * NS_PER_SECOND)

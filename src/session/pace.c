@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/pace.h"
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 
 /* Space expensive glances so that they do not drain the budget. */

@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
 #include "session/session.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "output/save.h"
 #include "record/fill.h"
 #include "series/figure.h"

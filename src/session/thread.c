@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/helper.h"
 #include "session/pace.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "session/session.h"
 
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/amount.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "text/escape.h"
 #include "text/number.h"
 

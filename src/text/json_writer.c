@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "text/escape.h"
 #include "text/number.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/systemd_scope.h"
 #include "fuzz.h"

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/root.h"
-#include "base/unknown.h"
 #include "fuzz.h"
 #include "source/gpu/amd_metrics.h"
 #include "source/gpu/drm_fdinfo.h"

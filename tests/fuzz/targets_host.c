@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "fuzz.h"
 #include "session/session.h"
 #include "source/events/fork_ring.h"

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/root.h"
-#include "base/unknown.h"
 #include "fuzz.h"
 #include "record/fill.h"
 #include "record/load.h"

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fuzz.h"
 #include "job/command_line.h"
 #include "source/proc/children.h"

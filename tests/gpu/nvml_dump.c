@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "source/gpu/gpu.h"
 
 #define PROCESSES_MAX 512

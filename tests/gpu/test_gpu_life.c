@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of the job on GPUs, from their start until after their exit. */
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/gpu/gpu_watch.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/helper.h"
-#include "base/unknown.h"
 #include "fake_drm.h"
 #include "nvidia_fixture.h"
 #include "session/gpu_looks.h"

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/gpu/gpu_watch.h"
 #include "nvidia_fixture.h"
 #include "sample/origins.h"

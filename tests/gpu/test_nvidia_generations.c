@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
 #include "unit_test.h"

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
 #include "unit_test.h"

@@ -2,7 +2,7 @@
 /* Tests the busy time of each process. */
 #include <stdio.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "nvidia_fixture.h"
 #include "unit_test.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 
 struct fake_gpus fake_gpus;
 

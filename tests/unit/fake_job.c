@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "fake_job.h"
 #include "unit_test.h"
 

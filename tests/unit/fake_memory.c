@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "unit_test.h"
 
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text)

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "fake_drm.h"
 #include "fake_job.h"

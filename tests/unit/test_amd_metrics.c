@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/amd_metrics.h"
 #include "unit_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "job/budget.h"
 #include "unit_test.h"
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "fake_root.h"
 #include "unit_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "text/csv.h"
 #include "unit_test.h"
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "job/cpu_sources.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/gpu.h"
 #include "unit_test.h"

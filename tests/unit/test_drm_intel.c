@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/gpu.h"
 #include "unit_test.h"

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/gpu.h"
 #include "unit_test.h"

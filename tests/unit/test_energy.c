@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_root.h"
 #include "sample/sampler.h"
 #include "source/host/energy.h"

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "example_system.h"
 #include "record/fill.h"
 #include "record/record.h"

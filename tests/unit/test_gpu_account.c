@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fake_gpus.h"
 #include "unit_test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "job/gpu/gpu_view.h"
 #include "unit_test.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_drm.h"
 #include "job/gpu/gpu_watch.h"
 #include "unit_test.h"

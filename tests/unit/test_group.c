@@ -7,9 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "group/folder.h"
 #include "group/merge.h"
 #include "output/format.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "fake_root.h"
 #include "source/host/host.h"
 #include "unit_test.h"

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_job.h"
 #include "gated_job.h"
 #include "source/proc/pid_files.h"

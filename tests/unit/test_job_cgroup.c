@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
 #include "fake_root.h"

@@ -2,8 +2,8 @@
 /* Peaks of memory between samples, in a job on a fake machine. */
 #include <stdio.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_job.h"
 #include "unit_test.h"
 

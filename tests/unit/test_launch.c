@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "record/launch.h"
 #include "unit_test.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fake_root.h"
 #include "record/fill.h"
 #include "unit_test.h"

@@ -3,8 +3,8 @@
  * version 2. */
 #include <stdio.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "fake_job.h"
 #include "sample/sampler.h"

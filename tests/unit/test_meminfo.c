@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "fake_root.h"
 #include "source/host/meminfo.h"
 #include "unit_test.h"

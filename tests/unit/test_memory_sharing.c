@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fake_memory.h"
 #include "unit_test.h"
 

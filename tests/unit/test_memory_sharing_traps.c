@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fake_memory.h"
 #include "unit_test.h"
 

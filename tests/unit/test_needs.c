@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "needs_of_run.h"
 #include "record/group.h"
 #include "unit_test.h"

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "needs_of_run.h"
 #include "unit_test.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "output/stream.h"
 #include "text/number.h"
 #include "unit_test.h"

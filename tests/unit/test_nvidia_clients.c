@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 
 #define MS(count) ((count)*1000000ull)
 #define START_US 1000000000ull

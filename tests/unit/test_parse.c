@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "unit_test.h"

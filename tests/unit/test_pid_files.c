@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "fake_root.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"

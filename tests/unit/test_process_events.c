@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "gated_job.h"
 #include "job/process_events.h"
 #include "job/source_names.h"

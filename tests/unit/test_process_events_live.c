@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "gated_job.h"
 #include "job/process_events.h"
 #include "job/source_names.h"

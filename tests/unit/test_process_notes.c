@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_job.h"
 #include "unit_test.h"
 

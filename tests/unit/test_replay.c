@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "record/replay.h"
 #include "unit_test.h"
 

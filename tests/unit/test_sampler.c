@@ -2,8 +2,8 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_root.h"
 #include "gated_job.h"
 #include "sample/sampler.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "series/series.h"
 #include "unit_test.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fake_root.h"
 #include "json_check.h"
 #include "output/format.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "job/memory/shared_memory.h"
 #include "unit_test.h"
 

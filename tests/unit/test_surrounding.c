@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
 #include "unit_test.h"

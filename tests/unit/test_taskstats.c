@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "fake_root.h"
 #include "gated_job.h"
 #include "source/events/taskstats.h"

@@ -56,7 +56,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -64,7 +64,6 @@
 #include "base/error.h"
 #include "base/measure.h"
 #include "base/root.h"
-#include "base/unknown.h"
 #include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "front/arguments.h"

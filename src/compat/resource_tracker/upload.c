@@ -14,11 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/root.h"
-#include "base/unknown.h"
 #include "front/arguments.h"
 #include "services/cloud/cloud.h"
 #include "source/host/devices.h"

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "front/agent.h"
 #include "front/spoor/settings.h"
 #include "record/load.h"

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/settings.h"
 #include "history/index.h"

@@ -10,14 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "base/writer_process.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/settings.h"

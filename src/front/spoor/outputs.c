@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "front/agent.h"
 #include "front/spoor/settings.h"
 #include "group/folder.h"

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "front/option.h"
 #include "front/spoor/outputs.h"
 #include "output/format.h"

@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 
 /* Samples read this long after a process left the device include all of its work. */
 #define SAMPLES_LATE_NS NS_PER_SECOND

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/gpu/gpu_share.h"
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 
 /* A window shorter than this is not complete yet. */
 #define WINDOW_LEAST_NS (20 * NS_PER_MS)

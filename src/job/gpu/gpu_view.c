@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "spoor/spoor.h"
 
 #define SAMPLE(member) .sample_offset = offsetof(struct spoor_gpu_sample, member)

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
 /* Phase borders that are closer together share one slow reading, which takes milliseconds. */

@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "job/memory/shared_files.h"
 #include "job/memory/survey.h"
 

@@ -8,8 +8,7 @@
  */
 #include "job/memory/shared_memory.h"
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 
 struct sums {
     uint64_t rss, rss_max;

@@ -19,8 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/amount.h"
 #include "base/measure.h"
-#include "base/unknown.h"
 
 /* The memory of one process, in bytes. Thousands of addresses may map one page that the kernel
  * merged (KSM): such pages count only with their PSS. */

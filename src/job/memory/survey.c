@@ -3,9 +3,8 @@
 
 #include <errno.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/reserve.h"

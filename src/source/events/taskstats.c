@@ -18,12 +18,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "source/events/netlink.h"
 #include "source/proc/pid_files.h"
 

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/xattr.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/parse.h"
 #include "source/events/netlink.h"
 

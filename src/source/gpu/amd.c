@@ -18,10 +18,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "source/gpu/amd_metrics.h"
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"

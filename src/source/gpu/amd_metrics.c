@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
-#include "base/unknown.h"
 
 /* Offsets in the table. The counts of bytes read over the XGMI links are followed by the counts
  * of bytes written. */

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "source/proc/children.h"
 #include "source/proc/pid_files.h"
 

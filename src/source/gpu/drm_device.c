@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 
 enum { NUMBERS_MAX = 1024 }; /* maximum number of directory entries */
 

@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "source/gpu/gpu.h"
 
 struct unit {

@@ -11,8 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/arithmetic.h"
-#include "base/unknown.h"
+#include "base/amount.h"
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
 

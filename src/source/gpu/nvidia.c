@@ -13,14 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "source/host/meminfo.h"
 #include "source/proc/pid_files.h"
 

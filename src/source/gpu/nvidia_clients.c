@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "source/gpu/gpu.h"
 #include "source/gpu/nvidia_meters.h"
 

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 
 #define APART_NS (100 * NS_PER_MS)
 /* Time between readings. The means cover the whole time, however rarely they are read. */

@@ -18,11 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 #include "source/gpu/nvidia.h"
 
 /* The kernel driver lists no more than 950 processes. */

@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/reserve.h"
-#include "base/unknown.h"
 
 /* ---- device table ---------------------------------------------------------- */
 

@@ -10,11 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "text/number.h"
 
 #define POWERCAP "sys/class/powercap/intel-rapl:"

@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "source/host/host.h"
 #include "source/host/meminfo.h"
 

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "source/proc/children.h"
 
 /* ---- cpu stat -------------------------------------------------------------- */

@@ -5,11 +5,10 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 
 /* ---- Parse /proc/meminfo: "MemTotal:       49364832 kB" -------------------- */
 

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/unknown.h"
+#include "base/amount.h"
 
 int counters_open(struct counters *counters, pid_t tid)
 {

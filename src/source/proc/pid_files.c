@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 
 /* ---- pid stat -------------------------------------------------------------- */
 

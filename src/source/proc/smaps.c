@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "text/line_reader.h"
 
 #define FIELD(key, member)                               \

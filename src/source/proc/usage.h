@@ -12,9 +12,8 @@
 #include <stdint.h>
 #include <sys/time.h>
 
-#include "base/arithmetic.h"
+#include "base/amount.h"
 #include "base/clock.h"
-#include "base/unknown.h"
 
 enum usage_counter {
     USAGE_CPU_NS,
