@@ -369,13 +369,11 @@ int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err)
 {
     struct attachment attachment = { .session = NULL };
+    const char *cgroup = options->flags & SPOOR_TRACK_CGROUP ? options->cgroup_folder : NULL;
     int r;
 
     file_limit_raise(); /* perf needs a descriptor for each thread */
-    if (options->flags & SPOOR_TRACK_CGROUP)
-        r = watch_open_cgroup(options->cgroup_folder, &attachment.watch, err);
-    else
-        r = watch_open(options->pid, &attachment.watch, err);
+    r = watch_open(options->pid, cgroup, &attachment.watch, err);
     if (r < 0)
         return r;
     r = spoor_session_open(options, &attachment.session, err);

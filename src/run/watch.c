@@ -43,24 +43,18 @@ int watch_identify(struct watch *watch)
     return 0;
 }
 
-static int open_process(struct watch *watch)
+static int open_process(struct watch *watch, struct spoor_error *err)
 {
+    int r = 0;
+
     if (watch->pid == 0)
         return 0;
     watch->pid_fd = (int)syscall(SYS_pidfd_open, watch->pid, 0);
-    if (watch->pid_fd >= 0)
-        return 0;
-    return errno == ESRCH ? -ESRCH : watch_identify(watch);
-}
-
-static int init(struct watch *watch, pid_t pid, struct spoor_error *err)
-{
-    int r;
-
-    *watch = (struct watch)WATCH_CLOSED;
-    watch->pid = pid;
-    r = root_open(NULL, &watch->root);
-    return r < 0 ? error_sys(err, r, "cannot open '/'") : 0;
+    if (watch->pid_fd < 0)
+        r = errno == ESRCH ? -ESRCH : watch_identify(watch);
+    if (r == -ESRCH)
+        return error_set(err, ESRCH, "no such process: %d", (int)watch->pid);
+    return r < 0 ? error_sys(err, r, "process %d", (int)watch->pid) : 0;
 }
 
 static int open_signals(struct watch *watch, struct spoor_error *err)
@@ -77,33 +71,6 @@ static int open_signals(struct watch *watch, struct spoor_error *err)
     sigaddset(&blocked, SIGPIPE);
     sigprocmask(SIG_BLOCK, &blocked, NULL);
     return 0;
-}
-
-/* Completes the opening of a watch. `r`: result of opening the process or cgroup. */
-static int end_open(struct watch *watch, int r, struct watch *ret, struct spoor_error *err)
-{
-    if (r == 0)
-        r = open_signals(watch, err);
-    if (r < 0)
-        watch_close(watch);
-    else
-        *ret = *watch;
-    return r;
-}
-
-int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
-{
-    struct watch watch;
-    int r = init(&watch, pid, err);
-
-    if (r < 0)
-        return r;
-    r = open_process(&watch);
-    if (r == -ESRCH)
-        r = error_set(err, ESRCH, "no such process: %d", (int)pid);
-    else if (r < 0)
-        r = error_sys(err, r, "process %d", (int)pid);
-    return end_open(&watch, r, ret, err);
 }
 
 /* The processes in a cgroup and below it. */
@@ -153,15 +120,22 @@ static int open_cgroup(struct watch *watch, const char *directory, struct spoor_
     return 0;
 }
 
-int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err)
+int watch_open(pid_t pid, const char *cgroup, struct watch *ret, struct spoor_error *err)
 {
-    struct watch watch;
-    int r = init(&watch, 0, err);
+    struct watch watch = WATCH_CLOSED;
+    int r = root_open(NULL, &watch.root);
 
     if (r < 0)
-        return r;
-    r = open_cgroup(&watch, directory, err);
-    return end_open(&watch, r, ret, err);
+        return error_sys(err, r, "cannot open '/'");
+    watch.pid = pid;
+    r = cgroup ? open_cgroup(&watch, cgroup, err) : open_process(&watch, err);
+    if (r == 0)
+        r = open_signals(&watch, err);
+    if (r < 0)
+        watch_close(&watch);
+    else
+        *ret = watch;
+    return r;
 }
 
 void watch_close(struct watch *watch)

@@ -43,13 +43,11 @@ enum watch_end {
     WATCH_READER_LEFT, /* the reader closed output_fd */
 };
 
-/* Opens a watch. `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE
- * permanently. */
-int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
-
-/* Watches a cgroup until no process is left in it or below it, except us and agents (spoor.h).
- * -ENOENT, -EINVAL, -ESRCH: as for spoor_session_open(). */
-int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
+/* Opens a watch of a process or, if `cgroup` is not NULL, of a cgroup: until no process is left
+ * in it or below it, except us and agents (spoor.h). `pid` 0 and no cgroup: only signals end the
+ * wait. Errors of a cgroup are as for spoor_session_open(); -ESRCH: no such process. Also blocks
+ * SIGPIPE permanently. */
+int watch_open(pid_t pid, const char *cgroup, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 
 /* Makes the signals no longer end the wait: they stay blocked and are ignored. */

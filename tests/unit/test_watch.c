@@ -40,7 +40,7 @@ TEST(the_exit_of_the_process_ends_the_watch)
     pid_t pid = start_child(7, &gate_fd);
     int r;
 
-    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    assert_int_equal(watch_open(pid, NULL, &watch, NULL), 0);
     close(gate_fd);
     assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
     assert_int_equal(end, WATCH_PROCESS_ENDED);
@@ -61,7 +61,7 @@ TEST(without_a_pidfd_the_process_is_polled)
     int gate_fd, wait_status;
     pid_t pid = start_child(7, &gate_fd);
 
-    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    assert_int_equal(watch_open(pid, NULL, &watch, NULL), 0);
     if (watch.pid_fd >= 0)
         close(watch.pid_fd);
     watch.pid_fd = -1; /* simulates a kernel without pidfds */
@@ -83,7 +83,7 @@ TEST(duration_and_signals_end_the_watch_but_not_the_process)
     int gate_fd;
     pid_t pid = start_child(0, &gate_fd);
 
-    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    assert_int_equal(watch_open(pid, NULL, &watch, NULL), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);
     assert_int_equal(raise(SIGTERM), 0);
@@ -100,7 +100,7 @@ TEST(without_a_process_only_duration_and_signals_end_the_watch)
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
 
-    assert_int_equal(watch_open(0, &watch, NULL), 0);
+    assert_int_equal(watch_open(0, NULL, &watch, NULL), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);
     assert_int_equal(raise(SIGTERM), 0);
@@ -117,7 +117,7 @@ TEST(input_and_a_closed_reader_end_the_wait)
     pid_t pid = start_child(0, &gate_fd);
 
     assert_int_equal(pipe(fds), 0);
-    assert_int_equal(watch_open(pid, &watch, NULL), 0);
+    assert_int_equal(watch_open(pid, NULL, &watch, NULL), 0);
     watch.input_fd = fds[0];
     watch_ignore_signals(&watch);
     assert_int_equal(raise(SIGTERM), 0);
@@ -148,6 +148,6 @@ TEST(a_missing_process_is_refused)
 
     close(gate_fd);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_int_equal(watch_open(pid, &watch, &err), -ESRCH);
+    assert_int_equal(watch_open(pid, NULL, &watch, &err), -ESRCH);
     assert_int_equal(err.code, ESRCH);
 }

@@ -470,7 +470,7 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
                          struct spoor_error *err)
 {
     struct machine *machine = &tracking->stats.machine;
-    int r = watch_open(settings->pid, &tracking->watch, err);
+    int r = watch_open(settings->pid, NULL, &tracking->watch, err);
 
     machine->host.counts_processes = true;
     if (r == 0) {

@@ -255,7 +255,7 @@ static int watch_runs(const struct settings *settings, struct table *table)
     CLEANUP(live_close) struct live *live = live_open(&options, &err);
     enum watch_end end;
 
-    if (!live || live_start(live, &err) < 0 || watch_open(0, &watch, &err) < 0)
+    if (!live || live_start(live, &err) < 0 || watch_open(0, NULL, &watch, &err) < 0)
         return complain("%s", err.message);
     watch.input_fd = live_end_fd(live);
     return watch_wait(&watch, 0, &end, &err) < 0 ? complain("%s", err.message) : 0;
