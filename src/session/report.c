@@ -58,8 +58,8 @@ static int fill_record(spoor_session *session, const struct process_table *proce
     const struct record_input input = {
         .id = session->run.id,
         .name = session->run.name,
-        .tags = (const char *const *)session->run.tags,
-        .command = (const char *const *)session->run.command,
+        .tags = (const char *const *)session->run.tags.items,
+        .command = (const char *const *)session->run.command.items,
         .user = session->run.user,
         .cwd = session->run.cwd,
         .launch = &session->run.launch,
@@ -184,7 +184,7 @@ ssize_t spoor_session_processes(spoor_session *session, struct spoor_process *li
     record_init(&record);
     fill_processes(&record, &(struct record_input){
                                 .pid = session->pid,
-                                .command = (const char *const *)session->run.command,
+                                .command = (const char *const *)session->run.command.items,
                                 .is_attached = !(session->flags & SPOOR_CALLER_SPAWNED),
                                 .processes = &table,
                                 .started_ns = session->sampler.started.monotonic_ns,

@@ -14,32 +14,13 @@
 
 enum { ARGUMENTS_MAX = 4096, CMDLINE_MAX = 128 << 10, ENVIRONMENT_MAX = 1 << 20 };
 
-static void free_list(char **list)
+static int add_all(struct text_list *list, const char *const *texts)
 {
-    for (char **text = list; text && *text; text++)
-        free(*text);
-    free(list);
-}
+    int r = 0;
 
-static int copy_list(const char *const *from, char ***ret)
-{
-    size_t count = 0;
-    char **list;
-
-    while (from[count])
-        count++;
-    list = calloc(count + 1, sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        list[i] = strdup(from[i]);
-        if (!list[i]) {
-            free_list(list);
-            return -ENOMEM;
-        }
-    }
-    *ret = list;
-    return 0;
+    for (; *texts && r == 0; texts++)
+        r = text_list_add(list, *texts, NULL);
+    return r;
 }
 
 static int read_command(struct run_facts *facts, const struct root *root, pid_t pid)
@@ -54,7 +35,7 @@ static int read_command(struct run_facts *facts, const struct root *root, pid_t 
     if (length <= 0)
         return 0; /* unknown */
     cmdline_split(text, (size_t)length, arguments, ARGUMENTS_MAX);
-    return copy_list(arguments, &facts->command);
+    return add_all(&facts->command, arguments);
 }
 
 /* Reads /etc/passwd: getpwuid() loads libraries and may query a server. */
@@ -127,9 +108,9 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
             return -ENOMEM;
     }
     if (options->tags)
-        r = copy_list(options->tags, &facts->tags);
+        r = add_all(&facts->tags, options->tags);
     if (r == 0 && options->command)
-        r = copy_list(options->command, &facts->command);
+        r = add_all(&facts->command, options->command);
     else if (r == 0 && options->pid != 0)
         r = read_command(facts, root, options->pid);
     if (r == 0)
@@ -146,7 +127,7 @@ void run_facts_done(struct run_facts *facts)
 {
     free(facts->name);
     free(facts->environment);
-    free_list(facts->tags);
-    free_list(facts->command);
+    text_list_done(&facts->tags);
+    text_list_done(&facts->command);
     *facts = (struct run_facts){ 0 };
 }

@@ -31,16 +31,17 @@
 #include "source/host/devices.h"
 #include "source/host/facts.h"
 #include "spoor/spoor.h"
+#include "text/text_list.h"
 
 /* Name, user, command and launcher of a run: see run_facts.c. */
 struct run_facts {
     char id[RUN_ID_SIZE];
-    char *name;         /* NULL: none */
-    char **tags;        /* NULL-terminated; NULL: none */
-    char **command;     /* NULL-terminated; NULL: not known */
-    char user[64];      /* empty: not known */
-    char cwd[PATH_MAX]; /* empty: not known */
-    char *environment;  /* holds the texts of `launch` */
+    char *name; /* NULL: none */
+    struct text_list tags;
+    struct text_list command; /* empty: not known */
+    char user[64];            /* empty: not known */
+    char cwd[PATH_MAX];       /* empty: not known */
+    char *environment;        /* holds the texts of `launch` */
     struct launch launch;
 };
 
