@@ -47,7 +47,7 @@ enum metric {
     METRIC_JOB_INVOLUNTARY_SWITCHES,
     METRIC_JOB_CPU_WAIT,
     METRIC_JOB_IO_WAIT,
-    METRIC_JOB_CYCLES, /* these four: same order as in source/perf/counters.h */
+    METRIC_JOB_CYCLES, /* these four: same order as in source/perf/events.h */
     METRIC_JOB_INSTRUCTIONS,
     METRIC_JOB_CACHE_MISSES,
     METRIC_JOB_BRANCH_MISSES,

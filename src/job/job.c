@@ -10,7 +10,7 @@
 
 #include "base/amount.h"
 #include "base/hidden_child.h"
-#include "source/perf/event_set.h"
+#include "source/perf/events.h"
 #include "source/proc/pid_files.h"
 
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns)

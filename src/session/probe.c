@@ -23,7 +23,7 @@
 #include "job/job.h"
 #include "session/session.h"
 #include "source/host/energy.h"
-#include "source/perf/event_set.h"
+#include "source/perf/events.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/perf/event_set.h"
+#include "source/perf/events.h"
 #include "unit_test.h"
 
 /* A job whose threads change: each call of list() returns the next of `lists`. */

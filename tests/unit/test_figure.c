@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fake_summary.h"
-#include "source/perf/counters.h"
+#include "source/perf/events.h"
 
 TEST(figure_paths_are_unique_and_can_be_looked_up)
 {

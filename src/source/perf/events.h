@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_set.h - one inherited perf event for a whole job.
+ * events.h - inherited perf events of a job: its CPU time and its hardware counters.
  *
  * An event opened on a thread counts that thread and all threads and processes that it starts
  * afterwards. A job that we spawn has one thread at that time; a job that we attach to may have
@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -57,3 +58,35 @@ struct thread_events {
 
 /* Opens the events. If it fails, no event is open. */
 int thread_events_open(const struct thread_events *events);
+
+/* Hardware counters of a job: one group of events.
+ *
+ * Only user space is counted, which an ordinary user may do if kernel.perf_event_paranoid is 2
+ * or less. Most virtual machines have no hardware counters. */
+
+enum hardware_counter {
+    COUNTER_CYCLES,
+    COUNTER_INSTRUCTIONS,
+    COUNTER_CACHE_MISSES,
+    COUNTER_BRANCH_MISSES,
+    COUNTER_COUNT,
+};
+
+struct counters {
+    bool is_open;
+    int fds[COUNTER_COUNT];
+};
+
+/* Counts a thread and all threads and processes that it starts from now on. -ENOENT: the
+ * machine has no such counters; -EACCES, -EPERM: refused. */
+int counters_open(struct counters *counters, pid_t tid);
+void counters_close(struct counters *counters);
+
+/* Reads the counts; UNKNOWN: not counted. Returns whether all counts are exact. If other
+ * programs use the counters too, the kernel multiplexes the counters, and the counts are
+ * extrapolated. */
+bool counters_read(const struct counters *counters, uint64_t ret[COUNTER_COUNT]);
+
+/* Extrapolates the count of an event that was on the hardware for `running` of `enabled`
+ * nanoseconds. */
+uint64_t counter_scale(uint64_t count, uint64_t enabled, uint64_t running);
