@@ -42,7 +42,7 @@ int hidden_child_keep_only(int fd, int output_fd)
     return 0;
 }
 
-void hidden_child_reap(pid_t pid)
+void child_reap(pid_t pid)
 {
     siginfo_t info;
 

@@ -17,5 +17,5 @@ pid_t hidden_child_fork(const char *name);
  * descriptors stay open. */
 int hidden_child_keep_only(int fd, int output_fd);
 
-/* Waits until the child has ended. */
-void hidden_child_reap(pid_t pid);
+/* Waits until a child, hidden or not, has ended. */
+void child_reap(pid_t pid);

@@ -321,7 +321,7 @@ struct writer_end writer_process_close(struct writer_process *process, struct sp
 
         end = count_lost(process, has_stalled, err);
         if (!is_left)
-            hidden_child_reap(process->pid);
+            child_reap(process->pid);
         close(process->fd);
     }
     if (process->queue)

@@ -427,6 +427,6 @@ void scope_keeper_stop(struct scope_keeper *keeper)
      * before it is waited for. */
     if (waitid(P_PID, (id_t)keeper->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
         (void)kill(keeper->pid, SIGKILL);
-    hidden_child_reap(keeper->pid);
+    child_reap(keeper->pid);
     *keeper = (struct scope_keeper){ 0 };
 }

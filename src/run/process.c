@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/hidden_child.h"
 #include "base/parse.h"
 #include "base/root.h"
 #include "run/signals.h"
@@ -27,14 +28,6 @@
 static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
     return pid_stat_read(NULL, root, pid, ret) == 0 && !pid_stat_is_zombie(ret);
-}
-
-void process_reap(pid_t pid)
-{
-    siginfo_t info;
-
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
-        continue;
 }
 
 bool process_has_ended(const struct root *root, pid_t pid)
@@ -309,7 +302,7 @@ void spawn_cancel(struct spawn *spawn)
 {
     close(take_fd(&spawn->gate_fd));
     close(take_fd(&spawn->exec_fd));
-    process_reap(spawn->pid);
+    child_reap(spawn->pid);
 }
 
 int spawn_release(struct spawn *spawn)
@@ -327,6 +320,6 @@ int spawn_release(struct spawn *spawn)
     close(take_fd(&gate_fd));
     if (read_all(exec_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
         return 0; /* exec closed the pipe */
-    process_reap(spawn->pid);
+    child_reap(spawn->pid);
     return -code;
 }

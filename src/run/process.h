@@ -23,9 +23,6 @@ bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
  * there is none; -ENOTUNIQ: there are several. */
 int process_find_named(const char *name, pid_t *ret, struct spoor_error *err);
 
-/* Waits for a child to exit and reaps it. */
-void process_reap(pid_t pid);
-
 /* Copies the PIDs of the children of all threads of a process, at most `capacity`. Returns
  * their number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);

@@ -282,7 +282,7 @@ void stop_with(pid_t command, int signal)
         return; /* keep running: otherwise no process would continue us */
     stop_by(signal);
     (void)kill(helper, SIGKILL);
-    hidden_child_reap(helper);
+    child_reap(helper);
     if (sigtimedwait(&only, &info, &at_once) < 0 || info.si_pid == helper ||
         has_been_continued(command))
         return;

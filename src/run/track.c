@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hidden_child.h"
 #include "base/root.h"
 #include "run/job_socket.h"
 #include "run/process.h"
@@ -100,7 +101,7 @@ static size_t collect_others(const struct supervision *job)
             continue;
         }
         if (notify_session(job, info.si_pid) == 0)
-            process_reap(info.si_pid);
+            child_reap(info.si_pid);
         else
             left_count++;
     }
@@ -277,7 +278,7 @@ static int collect(struct supervision *job, struct spoor_error *err)
                 return 0;
             job->pid = 0;
         }
-        process_reap(info.si_pid);
+        child_reap(info.si_pid);
     }
 }
 
@@ -394,7 +395,7 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
         drain_stragglers(&job);
         stop_session(&job);
         if (job.pid)
-            process_reap(job.pid);
+            child_reap(job.pid);
         *ret = end_of(&job);
     }
     return r;

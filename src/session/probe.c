@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/amount.h"
@@ -19,6 +18,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/hidden_child.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
 #include "session/session.h"
@@ -43,8 +43,7 @@ static _Noreturn void be_child(int fd, bool is_foreign)
 static void trial_child_end(pid_t pid, int end_fd)
 {
     close(end_fd);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    child_reap(pid);
 }
 
 /* Starts a child that exits when *ret_end_fd is closed. The child belongs to this user or, if

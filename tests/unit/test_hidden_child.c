@@ -36,7 +36,7 @@ TEST(the_child_has_its_own_name_and_session_and_blocks_signals)
     int fds[2];
     pid_t pid = start(fds, "spoor-test");
 
-    hidden_child_reap(pid);
+    child_reap(pid);
     assert_int_equal(read(fds[0], said, sizeof(said)), sizeof(said));
     assert_string_equal(said, "spoor-test");
     assert_memory_equal(said + 16, "bs", 2);
@@ -53,7 +53,7 @@ TEST(the_child_is_not_returned_by_wait)
 
     assert_int_equal(waitpid(-1, NULL, 0), -1);
     assert_int_equal(errno, ECHILD);
-    hidden_child_reap(pid);
+    child_reap(pid);
     assert_int_equal(kill(pid, 0), -1);
     close(fds[0]);
     close(fds[1]);
@@ -77,7 +77,7 @@ TEST(the_child_keeps_only_one_descriptor_open)
     assert_int_equal(read(fds[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
     assert_int_equal(read(fds[0], &byte, 1), 0); /* EOF: descriptor 0 was the last copy */
-    hidden_child_reap(pid);
+    child_reap(pid);
     close(fds[0]);
 }
 
@@ -102,6 +102,6 @@ TEST(the_child_keeps_its_standard_output)
     assert_int_equal(byte, 'y');
     close(wakes[1]);
     assert_int_equal(read(rows[0], &byte, 1), 0); /* EOF: descriptor 1 was the last copy */
-    hidden_child_reap(pid);
+    child_reap(pid);
     close(rows[0]);
 }

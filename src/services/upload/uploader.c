@@ -628,7 +628,7 @@ void upload_process_begin(const struct upload_process *process)
 static void stop(struct upload_process *process)
 {
     (void)kill(process->pid, SIGKILL);
-    hidden_child_reap(process->pid);
+    child_reap(process->pid);
     close(process->fd);
     close(process->run_fd);
     process->pid = 0;
