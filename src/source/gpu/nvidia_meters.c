@@ -227,26 +227,17 @@ static uint64_t time_of_day_us(void)
 static int poll_rate(const struct nvidia_subject *of, enum nvidia_meter_kind kind,
                      unsigned *ret_percent)
 {
+    nvml_engine_function *engine =
+        kind == METER_ENCODER ? of->nvml->encoder : of->nvml->decoder;
     struct nvml_rates rates = { 0 };
     unsigned period_us = 0;
     int status = NVML_NOT_SUPPORTED;
 
-    switch (kind) {
-    case METER_GPU:
-        if (of->nvml->rates)
-            status = of->nvml->rates(of->device, &rates);
+    if (kind != METER_GPU && engine)
+        status = engine(of->device, ret_percent, &period_us);
+    if (kind == METER_GPU && of->nvml->rates) {
+        status = of->nvml->rates(of->device, &rates);
         *ret_percent = rates.gpu_percent;
-        break;
-    case METER_ENCODER:
-        if (of->nvml->encoder)
-            status = of->nvml->encoder(of->device, ret_percent, &period_us);
-        break;
-    case METER_DECODER:
-        if (of->nvml->decoder)
-            status = of->nvml->decoder(of->device, ret_percent, &period_us);
-        break;
-    case METER_COUNT:
-        break;
     }
     return nvml_errno(status);
 }

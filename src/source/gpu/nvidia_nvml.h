@@ -163,6 +163,8 @@ enum {
 };
 
 typedef int nvml_list_function(nvml_device device, unsigned *count, void *list);
+typedef int nvml_engine_function(nvml_device device, unsigned *ret_percent,
+                                 unsigned *ret_period_us);
 
 /* A list of processes: its newest call, and the size of its elements. */
 struct nvml_list {
@@ -198,8 +200,7 @@ struct nvml {
     int (*samples)(nvml_device device, int type, unsigned long long last_seen_us,
                    int *ret_value_type, unsigned *count, struct nvml_sample *list);
     int (*rates)(nvml_device device, struct nvml_rates *ret);
-    int (*encoder)(nvml_device device, unsigned *ret_percent, unsigned *ret_period_us);
-    int (*decoder)(nvml_device device, unsigned *ret_percent, unsigned *ret_period_us);
+    nvml_engine_function *encoder, *decoder;
 
     struct nvml_list lists[NVML_LIST_COUNT];
     int (*process_usage)(nvml_device device, struct nvml_process_usage *list, unsigned *count,
