@@ -326,13 +326,8 @@ void drm_clients_end(struct drm_clients *clients, bool looked)
         use->sweep = clients->sweep;
         use->memory_bytes = sum_u64(use->memory_bytes, client->memory_bytes);
     }
-    for (size_t i = 0; i < clients->use_count; i++) {
-        struct drm_use *use = &clients->use[i];
-        uint64_t other = use->other_memory_bytes;
-
-        if (is_known(other) && (!is_known(use->memory_bytes) || other > use->memory_bytes))
-            use->memory_bytes = other;
-    }
+    for (size_t i = 0; i < clients->use_count; i++)
+        raise_to(&clients->use[i].memory_bytes, clients->use[i].other_memory_bytes);
     if (looked)
         clients->is_first = false;
 }
@@ -354,7 +349,6 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
 {
     for (size_t i = 0; i < clients->use_count && i < capacity; i++) {
         const struct drm_use *use = &clients->use[i];
-        uint64_t busy_ns = use->busy_ns < use->limit_ns ? use->busy_ns : use->limit_ns;
 
         list[i] = (struct gpu_process){ .pid = use->pid,
                                         .device = use->device,
@@ -362,7 +356,7 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
                                         .busy_covered_ns = UNKNOWN,
                                         .has_ended = use->sweep != clients->sweep,
                                         .reason = hidden_because(use) };
-        list[i].busy_ns = list[i].reason ? UNKNOWN : busy_ns;
+        list[i].busy_ns = list[i].reason ? UNKNOWN : smaller(use->busy_ns, use->limit_ns);
         if (!list[i].reason && !is_known(use->memory_bytes))
             list[i].reason = "the driver does not report the memory of its clients";
     }
@@ -424,17 +418,14 @@ static void count_use(struct drm_use *use, uint64_t elapsed_ns)
         use->gain_ns[i] = 0;
     }
     /* No elapsed time limits the work before the very first count. */
-    use->limit_ns = sum_u64(use->limit_ns, is_known(elapsed_ns) ? elapsed_ns : longest);
+    use->limit_ns = sum_u64(use->limit_ns, first_known(elapsed_ns, longest));
     use->busy_ns = sum_u64(use->busy_ns, longest);
     use->is_counted = true;
 }
 
 void drm_clients_count(struct drm_clients *clients, uint64_t now_ns)
 {
-    uint64_t last_ns = clients->counted_at_ns;
-    uint64_t elapsed_ns = !is_known(last_ns) ? UNKNOWN
-                          : now_ns > last_ns ? now_ns - last_ns
-                                             : 0;
+    uint64_t elapsed_ns = sub_known(now_ns, clients->counted_at_ns);
 
     for (size_t i = 0; i < clients->device_count; i++) {
         for (size_t j = 0; j < clients->classes[i].count; j++)

@@ -54,17 +54,11 @@ static const char busy_unclear[] =
 
 /* ---- the lists ------------------------------------------------------------ */
 
-static void list_done(struct nvidia_list *list)
-{
-    free(list->entries);
-    *list = (struct nvidia_list){ 0 };
-}
-
 void nvidia_lists_done(struct nvidia_lists *lists)
 {
     for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
-        list_done(&lists->kinds[kind]);
-    list_done(&lists->merged);
+        free(lists->kinds[kind].entries);
+    free(lists->merged.entries);
 }
 
 static int call_list(const struct nvidia_request *request, unsigned *count, void *list)
@@ -109,7 +103,7 @@ static int compare_pids(const void *left, const void *right)
 {
     const struct nvidia_entry *a = left, *b = right;
 
-    return (a->pid > b->pid) - (a->pid < b->pid);
+    return compare_u64(a->pid, b->pid);
 }
 
 static int merge(struct nvidia_lists *lists)
@@ -329,10 +323,9 @@ static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
 
 static bool is_listed(const struct nvidia_list *list, pid_t pid)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].pid == (unsigned)pid)
-            return true;
-    return false;
+    size_t place = gpu_pids_place(list->entries, list->count, sizeof(*list->entries), pid);
+
+    return place < list->count && list->entries[place].pid == (unsigned)pid;
 }
 
 /* Adds processes of the job that occur only in samples: they have exited, or closed the
@@ -390,10 +383,7 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
             continue;
         if (must_list(nvidia, device, now_ns))
             read_lists(nvidia, device, now_ns);
-    }
-    for (size_t i = 0; i < nvidia->count; i++) {
-        if (!nvidia->devices[i].has_parts)
-            emit_device(nvidia, i, pids, &sink);
+        emit_device(nvidia, i, pids, &sink);
     }
     return (ssize_t)sink.count;
 }
