@@ -64,7 +64,7 @@ static void open_gpus(spoor_session *session)
     pid_t pids[PROCESSES_MAX];
     uint64_t start_ns = session->sampler.started.monotonic_ns;
     struct gpu_looks_options options = {
-        .root = session->root_path,
+        .root = &session->root,
         .gpus = session->gpus,
         .main_pid = session->pid,
         .pids = pids,

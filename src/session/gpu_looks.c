@@ -46,7 +46,7 @@ struct gpu_look_data {
 
     /* Private. */
     enum gpu_look request;
-    char *root_path, *cgroup;
+    char *cgroup;
     struct gpu_choice choice;
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     struct gpu_watch_options options;
@@ -59,23 +59,16 @@ struct gpu_look_data {
 
 static int open_watch(struct gpu_look_data *data)
 {
-    int r = root_open(data->root_path, &data->root);
+    int r = gpu_watch_open(&data->watch, &data->root, &data->options);
 
-    if (r < 0)
-        return r;
-    r = gpu_watch_open(&data->watch, &data->root, &data->options);
-    if (r < 0)
-        root_close(&data->root);
     data->is_open = r == 0;
     return r;
 }
 
 static void close_watch(struct gpu_look_data *data)
 {
-    if (!data->is_open)
-        return;
-    gpu_watch_close(&data->watch);
-    root_close(&data->root);
+    if (data->is_open)
+        gpu_watch_close(&data->watch);
     data->is_open = false;
 }
 
@@ -121,8 +114,8 @@ static void release(void *argument)
     struct gpu_look_data *data = argument;
 
     close_watch(data);
+    root_close(&data->root);
     gpu_choice_done(&data->choice);
-    free(data->root_path);
     free(data->cgroup);
     gpu_owners_done(&data->owners);
     free(data);
@@ -134,15 +127,10 @@ static const struct helper_work work = { "spoor-gpu", make_call, release };
 
 static int read_choice(const struct gpu_looks_options *options, struct gpu_choice *ret)
 {
-    CLEANUP(root_close) struct root root = ROOT_CLOSED;
-    int r;
-
     if (options->pid_count == 0)
         return gpu_choice_init(ret, options->gpus, environment_own);
-    r = root_open(options->root, &root);
-    return r < 0 ? r
-                 : gpu_choice_init_for(ret, options->gpus, &root, options->pids,
-                                       options->pid_count);
+    return gpu_choice_init_for(ret, options->gpus, options->root, options->pids,
+                               options->pid_count);
 }
 
 bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled)
@@ -155,12 +143,14 @@ bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned di
 
 static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *options)
 {
-    int r = read_choice(options, &data->choice);
+    int r;
 
+    data->root = (struct root)ROOT_CLOSED;
+    r = root_copy(options->root, &data->root);
+    if (r == 0)
+        r = read_choice(options, &data->choice);
     if (r < 0)
         return r;
-    data->root = (struct root)ROOT_CLOSED;
-    data->root_path = strdup(options->root ? options->root : "/");
     data->cgroup = options->watch.cgroup ? strdup(options->watch.cgroup) : NULL;
     data->options = options->watch;
     data->options.vendors = data->vendors;
@@ -171,8 +161,6 @@ static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *o
     data->owners = (struct gpu_owners){ .main_pid = options->main_pid,
                                         .tracker_pid = options->tracker_pid,
                                         .is_main_only = options->is_main_only };
-    if (!data->root_path)
-        return -ENOMEM;
     return options->main_pid != 0 ? gpu_owners_set(&data->owners, options->main_pid, 0) : 0;
 }
 

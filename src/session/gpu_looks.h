@@ -17,9 +17,9 @@
 #include "source/proc/pid_files.h"
 
 struct gpu_looks_options {
-    const char *root; /* folder that stands for "/"; NULL is "/" */
-    const char *gpus; /* as --gpus; NULL: use the environment */
-    pid_t main_pid;   /* 0: there is no job, or it has no main process */
+    const struct root *root; /* borrowed, for gpu_looks_open() */
+    const char *gpus;        /* as --gpus; NULL: use the environment */
+    pid_t main_pid;          /* 0: there is no job, or it has no main process */
     /* Processes of a job that was already running; borrowed, for gpu_looks_open(). */
     const pid_t *pids;
     size_t pid_count;

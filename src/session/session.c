@@ -173,20 +173,14 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     return 0;
 }
 
-static int copy_text(const char *text, char **ret)
-{
-    *ret = text ? strdup(text) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
-/* Copies the texts of the options. Without a job, all GPUs of the machine are read. */
-static int copy_texts(spoor_session *session, const struct spoor_options *options)
+/* Copies the option --gpus. Without a job, all GPUs of the machine are read. */
+static int copy_gpus(spoor_session *session, const struct spoor_options *options)
 {
     bool has_job = options->pid != 0 || options->flags & SPOOR_TRACK_CGROUP;
     const char *gpus = !has_job && !options->gpus ? "all" : options->gpus;
-    int r = copy_text(options->root, &session->root_path);
 
-    return r < 0 ? r : copy_text(gpus, &session->gpus);
+    session->gpus = gpus ? strdup(gpus) : NULL;
+    return gpus && !session->gpus ? -ENOMEM : 0;
 }
 
 /* Returns the process whose CPU affinity limits the job. Without a job, returns this process,
@@ -228,7 +222,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r == 0)
         r = series_init(&session->series, SERIES_POINTS);
     if (r == 0)
-        r = copy_texts(session, options);
+        r = copy_gpus(session, options);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");
     r = open_streams(session, options, err);
@@ -313,7 +307,6 @@ void session_free(spoor_session *session)
     root_close(&session->root);
     (void)pthread_mutex_destroy(&session->mutex);
     (void)pthread_cond_destroy(&session->changed);
-    free(session->root_path);
     free(session->gpus);
     free(session->processes);
     free(session->phases);

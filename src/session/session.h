@@ -63,8 +63,7 @@ struct spoor_session {
     struct run_facts run;
     struct host_facts host;
     struct limits limits;
-    char *root_path; /* as in the options; NULL: "/" */
-    char *gpus;      /* as in the options; NULL: use the environment */
+    char *gpus; /* as in the options; NULL: use the environment */
     unsigned disabled;
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;

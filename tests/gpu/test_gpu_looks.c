@@ -31,10 +31,13 @@ struct bench {
 
 static void set_up(struct bench *bench, const char *script)
 {
-    const struct gpu_looks_options options = { .gpus = "all",
+    CLEANUP(root_close) struct root live = ROOT_CLOSED;
+    const struct gpu_looks_options options = { .root = &live,
+                                               .gpus = "all",
                                                .main_pid = getpid(),
                                                .watch.start_ns = clock_now().monotonic_ns };
 
+    assert_int_equal(root_open(NULL, &live), 0);
     *bench = (struct bench){ .member = { .id.pid = getpid() } };
     bench->roster = (struct roster){ .list = &bench->member, .count = 1, .changes = 1 };
     machine_init(&bench->machine, false);
@@ -184,7 +187,7 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     uint64_t looked_ns;
 
     fake_root_init(&fake);
-    options.root = fake.path;
+    options.root = &fake.root;
     fake_drm_card(&fake, 0, PCI, "0x8086\n");
     fake_drm_fd(&fake, 42, 3, "/dev/dri/renderD128", AN_HOUR_OF_WORK);
     assert_int_equal(gpu_looks_open(&looks, &options), 0);
