@@ -57,14 +57,6 @@ struct gpu_look_data {
 
 /* ---- in the helper's thread --------------------------------------------- */
 
-static int open_watch(struct gpu_look_data *data)
-{
-    int r = gpu_watch_open(&data->watch, &data->root, &data->options);
-
-    data->is_open = r == 0;
-    return r;
-}
-
 static void close_watch(struct gpu_look_data *data)
 {
     if (data->is_open)
@@ -77,8 +69,10 @@ static void look(struct gpu_look_data *data)
     uint64_t now_ns = clock_now().monotonic_ns;
     bool is_first = !data->is_open;
 
-    if (is_first)
-        data->error = open_watch(data);
+    if (is_first) {
+        data->error = gpu_watch_open(&data->watch, &data->root, &data->options);
+        data->is_open = data->error == 0;
+    }
     if (data->error < 0)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
