@@ -30,13 +30,6 @@ static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
     return pid_stat_read(NULL, root, pid, ret) == 0 && !pid_stat_is_zombie(ret);
 }
 
-bool process_has_ended(const struct root *root, pid_t pid)
-{
-    struct pid_stat process;
-
-    return !is_alive(root, pid, &process);
-}
-
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor)
 {
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {

@@ -12,9 +12,6 @@
 
 /* ---- looking at processes ----------------------------------------------- */
 
-/* Whether the process has exited: it is a zombie, or does not exist. */
-bool process_has_ended(const struct root *root, pid_t pid);
-
 /* Whether `pid` is a descendant of `ancestor`. False if `pid` has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
 

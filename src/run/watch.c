@@ -184,9 +184,8 @@ static bool has_ended(struct watch *watch)
 
     if (watch->pid == 0)
         return cgroup_has_ended(watch);
-    return process_has_ended(&watch->root, watch->pid) ||
-           pid_stat_read(NULL, &watch->root, watch->pid, &process) < 0 ||
-           process.start_ticks != watch->start_ticks;
+    return pid_stat_read(NULL, &watch->root, watch->pid, &process) < 0 ||
+           pid_stat_is_zombie(&process) || process.start_ticks != watch->start_ticks;
 }
 
 static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct timespec *ret)

@@ -69,9 +69,6 @@ TEST(ancestors_are_followed_to_the_top)
     assert_false(process_descends(&fake.root, 40, 20));
     assert_false(process_descends(&fake.root, 99, 10));
     assert_false(process_descends(&fake.root, 0, 10));
-    assert_true(process_has_ended(&fake.root, 30));
-    assert_true(process_has_ended(&fake.root, 99));
-    assert_false(process_has_ended(&fake.root, 10));
     fake_root_done(&fake);
 }
 
