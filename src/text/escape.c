@@ -67,23 +67,17 @@ static void add_styled(const char *text, const struct style *style, struct buffe
 
 void escape_terminal(const char *text, struct buffer *out)
 {
-    static const struct style style = { "\\", "", false };
-
-    add_styled(text, &style, out);
+    add_styled(text, &(struct style){ "\\", "", false }, out);
 }
 
 void escape_unsafe(const char *text, struct buffer *out)
 {
-    static const struct style style = { "", "", false };
-
-    add_styled(text, &style, out);
+    add_styled(text, &(struct style){ "", "", false }, out);
 }
 
 void escape_ascii(const char *safe, struct buffer *out)
 {
-    static const struct style style = { "", "", true };
-
-    add_styled(safe, &style, out);
+    add_styled(safe, &(struct style){ "", "", true }, out);
 }
 
 static void add_cell(const char *text, const struct style *style, struct buffer *out)
@@ -101,16 +95,12 @@ static void add_cell(const char *text, const struct style *style, struct buffer 
 
 void escape_csv(const char *text, struct buffer *out)
 {
-    static const struct style style = { "\\\"", "", false };
-
-    add_cell(text, &style, out);
+    add_cell(text, &(struct style){ "\\\"", "", false }, out);
 }
 
 void escape_csv_quote(const char *safe, struct buffer *out)
 {
-    static const struct style style = { "\"", "", false };
-
-    add_cell(safe, &style, out);
+    add_cell(safe, &(struct style){ "\"", "", false }, out);
 }
 
 void escape_csv_always(const char *text, struct buffer *out)
@@ -233,13 +223,12 @@ static void add_single_quoted(const char *text, struct buffer *out)
 
 void escape_shell(const char *text, struct buffer *out)
 {
-    static const struct style style = { "\\", "'", false };
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
 
     if (needs_escapes(text)) {
         buffer_add_text(out, "$'");
-        add_styled(text, &style, out);
+        add_styled(text, &(struct style){ "\\", "'", false }, out);
         buffer_add(out, "'", 1);
     } else if (*text && text[strspn(text, plain)] == '\0') {
         buffer_add_text(out, text);
