@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "text/find.h"
 
 /* ---- decimal --------------------------------------------------------------- */
 
@@ -532,7 +533,7 @@ int number_read(const char **cursor, double *ret)
 
 /* ---- durations ---------------------------------------------------------- */
 
-static const struct {
+static const struct unit {
     const char *name;
     uint64_t ns;
 } units[] = {
@@ -542,19 +543,11 @@ static const struct {
     { "h", 3600 * NS_PER_SECOND }, { "d", 86400 * NS_PER_SECOND },
 };
 
-static uint64_t unit_ns(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-        if (strcmp(units[i].name, name) == 0)
-            return units[i].ns;
-    }
-    return 0;
-}
-
 int duration_parse(const char *text, uint64_t *ret_ns)
 {
     bool is_negative = *text == '-';
     const char *fraction = NULL;
+    const struct unit *unit;
     uint64_t whole = 0;
     uint64_t scale, ns;
     int r = 0;
@@ -571,9 +564,10 @@ int duration_parse(const char *text, uint64_t *ret_ns)
         fraction = text + 1;
         text = fraction + strspn(fraction, "0123456789");
     }
-    scale = unit_ns(text);
-    if (scale == 0)
+    unit = FIND_ROW(units, name, text);
+    if (!unit)
         return -EBADMSG;
+    scale = unit->ns;
     if (r < 0 || is_negative || __builtin_mul_overflow(whole, scale, &ns))
         return -ERANGE;
     for (; fraction && isdigit((unsigned char)*fraction); fraction++) {
