@@ -131,39 +131,31 @@ static void *find_named(void *list, size_t *count, size_t most, size_t size, con
     return at;
 }
 
-static struct drm_fdinfo_engine *find_engine(struct drm_fdinfo *info, const char *text,
-                                             size_t length)
+/* Stores a figure of the engine or region of this name. */
+static void put_figure(struct drm_fdinfo *info, enum figure_of of, size_t offset,
+                       const char *name, size_t length, uint64_t value)
 {
-    return find_named(info->engine, &info->engine_count, DRM_ENGINE_MAX,
-                      sizeof(info->engine[0]), text, length);
-}
+    char *place = of == OF_ENGINE
+                      ? find_named(info->engine, &info->engine_count, DRM_ENGINE_MAX,
+                                   sizeof(info->engine[0]), name, length)
+                      : find_named(info->region, &info->region_count, DRM_REGION_MAX,
+                                   sizeof(info->region[0]), name, length);
 
-static struct drm_fdinfo_region *find_region(struct drm_fdinfo *info, const char *text,
-                                             size_t length)
-{
-    return find_named(info->region, &info->region_count, DRM_REGION_MAX,
-                      sizeof(info->region[0]), text, length);
+    if (place)
+        memcpy(place + offset, &value, sizeof(value));
 }
 
 static void read_figure(const struct line *line, struct drm_fdinfo *info)
 {
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         size_t length = strlen(rows[i].prefix);
-        const char *name = line->key + length;
         uint64_t value;
-        void *place;
 
         if (line->key_length < length || memcmp(line->key, rows[i].prefix, length) != 0)
             continue;
-        if (parse_quantity(line->value, rows[i].units, &value) < 0)
-            return;
-        length = line->key_length - length;
-        if (rows[i].of == OF_ENGINE)
-            place = find_engine(info, name, length);
-        else
-            place = find_region(info, name, length);
-        if (place)
-            memcpy((char *)place + rows[i].offset, &value, sizeof(value));
+        if (parse_quantity(line->value, rows[i].units, &value) == 0)
+            put_figure(info, rows[i].of, rows[i].offset, line->key + length,
+                       line->key_length - length, value);
         return;
     }
 }
@@ -177,19 +169,12 @@ static void read_old_figure(const struct line *line, struct drm_fdinfo *info)
 
         if (has_key(line, old_regions[i].key) &&
             parse_quantity(line->value, bytes, &value) == 0) {
-            struct drm_fdinfo_region *region = find_region(info, name, strlen(name));
-
-            if (region)
-                region->bytes[DRM_MEMORY_RESIDENT_OLD] = value;
+            put_figure(info, REGION(DRM_MEMORY_RESIDENT_OLD), name, strlen(name), value);
             return;
         }
     }
-    if (parse_percent(line->value, &value) == 0) {
-        struct drm_fdinfo_engine *engine = find_engine(info, line->key, line->key_length);
-
-        if (engine)
-            engine->busy_percent_x100 = value;
-    }
+    if (parse_percent(line->value, &value) == 0)
+        put_figure(info, ENGINE(busy_percent_x100), line->key, line->key_length, value);
 }
 
 /* Reads keys that occur once. Returns whether the line had such a key. */
