@@ -87,8 +87,7 @@ static struct nvidia_device *add(struct nvidia *nvidia, nvml_device handle, nvml
         .facts = { .is_part = part >= 0,
                    .part = part >= 0 ? (unsigned)part : 0,
                    .memory_total_bytes = UNKNOWN },
-        .handle = handle,
-        .whole = whole,
+        .of = { nvml, handle, whole, 0, &nvidia->buffers },
         .energy = { .last_millijoules = UNKNOWN, .last_milliwatts = UNKNOWN },
     };
     read_text(nvml->uuid, handle, device->facts.uuid, sizeof(device->facts.uuid));
@@ -127,8 +126,8 @@ static int add_with_parts(struct nvidia *nvidia, nvml_device whole)
         part = add(nvidia, handle, whole, (int)i);
         if (!part)
             return -ENOMEM;
-        if (nvml->gpu_instance(handle, &part->gpu_instance) != NVML_SUCCESS)
-            part->gpu_instance = 0;
+        if (nvml->gpu_instance(handle, &part->of.gpu_instance) != NVML_SUCCESS)
+            part->of.gpu_instance = 0;
         nvidia->devices[place].has_parts = true;
     }
     return 0;
@@ -193,20 +192,21 @@ static void read_shared_memory(const struct root *root, uint64_t *ret_total_byte
 
 /* Reads the memory of a device. Memory reserved by the driver does not count as used; only
  * nvmlDeviceGetMemoryInfo_v2 reports it separately. */
-static int read_own_memory(nvml_device handle, const struct nvml *nvml,
-                           uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
+static int read_own_memory(const struct nvidia_subject *of, uint64_t *ret_total_bytes,
+                           uint64_t *ret_used_bytes)
 {
+    const struct nvml *nvml = of->nvml;
     struct nvml_memory_v2 newer = { .version = NVML_STRUCT_VERSION(struct nvml_memory_v2, 2) };
     struct nvml_memory older;
     int status = NVML_NOT_SUPPORTED;
 
     if (nvml->memory_v2)
-        status = nvml->memory_v2(handle, &newer);
+        status = nvml->memory_v2(of->device, &newer);
     if (status == NVML_SUCCESS) {
         *ret_total_bytes = newer.total;
         *ret_used_bytes = newer.used;
     } else if (status != NVML_GPU_IS_LOST && nvml->memory) {
-        status = nvml->memory(handle, &older);
+        status = nvml->memory(of->device, &older);
         if (status == NVML_SUCCESS) {
             *ret_total_bytes = older.total;
             *ret_used_bytes = older.used;
@@ -215,11 +215,10 @@ static int read_own_memory(nvml_device handle, const struct nvml *nvml,
     return nvml_errno(status);
 }
 
-uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
-                                       const struct nvidia_device *device)
+uint64_t nvidia_device_own_memory_used(const struct nvidia_device *device)
 {
     uint64_t total_bytes, used_bytes;
-    int r = read_own_memory(device->handle, &nvidia->nvml, &total_bytes, &used_bytes);
+    int r = read_own_memory(&device->of, &total_bytes, &used_bytes);
 
     return r < 0 ? UNKNOWN : used_bytes;
 }
@@ -237,12 +236,11 @@ uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
 static int read_memory(const struct nvidia *nvidia, const struct nvidia_device *device,
                        uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
 {
-    const struct nvml *nvml = &nvidia->nvml;
     int r;
 
     *ret_total_bytes = *ret_used_bytes = UNKNOWN;
-    r = read_own_memory(device->handle, nvml, ret_total_bytes, ret_used_bytes);
-    if (r == -ENOTSUP && (nvml->memory || nvml->memory_v2))
+    r = read_own_memory(&device->of, ret_total_bytes, ret_used_bytes);
+    if (r == -ENOTSUP && (nvidia->nvml.memory || nvidia->nvml.memory_v2))
         read_shared_memory(nvidia->root, ret_total_bytes, ret_used_bytes);
     return r == -ENODEV ? r : 0;
 }
@@ -252,10 +250,11 @@ static uint64_t known_32(int status, unsigned value)
     return status == NVML_SUCCESS && value != NVML_NOT_AVAILABLE_32 ? value : UNKNOWN;
 }
 
-static uint64_t read_power(const struct nvml *nvml, nvml_device handle)
+static uint64_t read_power(const struct nvidia_subject *of)
 {
     unsigned milliwatts = 0;
-    int status = nvml->power ? nvml->power(handle, &milliwatts) : NVML_NOT_SUPPORTED;
+    int status =
+        of->nvml->power ? of->nvml->power(of->device, &milliwatts) : NVML_NOT_SUPPORTED;
 
     return known_32(status, milliwatts);
 }
@@ -313,10 +312,10 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
 
 /* Reads the power, and adds to the estimated energy. When a device starts or stops working, its
  * power draw changes within a second, so any longer time counts with the new value. */
-static void note_power(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns)
+static void note_power(struct nvidia_device *device, uint64_t now_ns)
 {
     struct nvidia_energy *energy = &device->energy;
-    uint64_t milliwatts = read_power(nvml, device->handle);
+    uint64_t milliwatts = read_power(&device->of);
     uint64_t span_ns = sub_floor0(now_ns, energy->powered_ns);
     uint64_t changing_ns = smaller(span_ns, NS_PER_SECOND);
 
@@ -333,9 +332,10 @@ static void note_power(struct nvidia_device *device, const struct nvml *nvml, ui
 
 /* Reads the energy counter. The driver counts from when it was loaded; a reloaded driver starts
  * again at 0, and the energy since the last reading is lost. */
-static void read_counter(struct nvidia_energy *energy, nvml_device handle,
-                         const struct nvml *nvml, uint64_t now_ns)
+static void read_counter(struct nvidia_device *device, uint64_t now_ns)
 {
+    const struct nvml *nvml = device->of.nvml;
+    struct nvidia_energy *energy = &device->energy;
     unsigned long long millijoules = 0;
 
     if (!nvml->energy || now_ns < energy->due_ns)
@@ -343,7 +343,7 @@ static void read_counter(struct nvidia_energy *energy, nvml_device handle,
     energy->read_ns = now_ns;
     energy->due_ns = now_ns + (is_known(energy->last_milliwatts) ? ENERGY_EVERY_NS
                                                                  : ENERGY_WITHOUT_POWER_NS);
-    if (nvml->energy(handle, &millijoules) != NVML_SUCCESS ||
+    if (nvml->energy(device->of.device, &millijoules) != NVML_SUCCESS ||
         millijoules == NVML_NOT_AVAILABLE_64)
         return;
     if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
@@ -352,14 +352,14 @@ static void read_counter(struct nvidia_energy *energy, nvml_device handle,
     energy->since_microjoules = 0;
 }
 
-static struct gpu_energy read_energy(struct nvidia_device *device, const struct nvml *nvml,
-                                     uint64_t now_ns, uint64_t power_gap_ns)
+static struct gpu_energy read_energy(struct nvidia_device *device, uint64_t now_ns,
+                                     uint64_t power_gap_ns)
 {
     struct nvidia_energy *energy = &device->energy;
 
     if (now_ns >= energy->powered_ns + power_gap_ns)
-        note_power(device, nvml, now_ns);
-    read_counter(energy, device->handle, nvml, now_ns);
+        note_power(device, now_ns);
+    read_counter(device, now_ns);
     return (struct gpu_energy){
         .microjoules = is_known(energy->last_millijoules)
                            ? energy->grown_microjoules + energy->since_microjoules
@@ -408,10 +408,10 @@ static int read_device(void *vendor, size_t index, uint64_t now_ns, struct gpu_r
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
     reading.busy_source = nvidia_meters_source(&device->meters);
-    reading.energy = read_energy(device, nvml, now_ns, 0);
-    reading.temperature_celsius = read_temperature(nvml, device->handle);
-    reading.clock_mhz = read_clock(nvml, device->handle);
-    reading.throttle_reasons = read_throttle(nvml, device->handle);
+    reading.energy = read_energy(device, now_ns, 0);
+    reading.temperature_celsius = read_temperature(nvml, device->of.device);
+    reading.clock_mhz = read_clock(nvml, device->of.device);
+    reading.throttle_reasons = read_throttle(nvml, device->of.device);
     nvidia_processes_explain(nvidia, index, &reading);
     *ret = reading;
     return 0;
@@ -484,36 +484,32 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         nvidia->is_nested && nvidia_driver_is_too_old(nvidia->devices[0].facts.driver_version);
     nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
     for (size_t i = 0; i < nvidia->count; i++) {
-        struct gpu_device *facts = &nvidia->devices[i].facts;
+        struct nvidia_device *device = &nvidia->devices[i];
+        struct gpu_device *facts = &device->facts;
         uint64_t used_bytes;
 
-        (void)read_memory(nvidia, &nvidia->devices[i], &facts->memory_total_bytes,
+        (void)read_memory(nvidia, device, &facts->memory_total_bytes,
                           &used_bytes); /* stays UNKNOWN on failure */
         facts->keeps_accounts = nvidia_has_accounts(nvidia, i);
-        facts->counts_work = !facts->is_part && !nvidia->devices[i].has_parts &&
-                             nvidia_gpm_is_supported(&nvidia->nvml, nvidia->devices[i].whole);
+        facts->counts_work =
+            !facts->is_part && !device->has_parts && nvidia_gpm_is_supported(&device->of);
     }
     *ret = take_ptr(nvidia);
     return 0;
 }
 
-static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, uint64_t now_ns)
+static void begin_device(struct nvidia_device *device, uint64_t now_ns)
 {
-    const struct nvml *nvml = &nvidia->nvml;
-    bool is_part = device->facts.is_part;
-    const struct nvidia_subject of = { nvml, device->handle, device->whole,
-                                       is_part ? &device->gpu_instance : NULL,
-                                       &nvidia->buffers };
-
-    nvidia_meters_init(&device->meters, &of, now_ns);
-    if (is_part || device->has_parts) /* GPM counts from its first reading */
+    nvidia_meters_init(&device->meters, &device->of, now_ns);
+    /* GPM counts from its first reading. */
+    if (device->facts.is_part || device->has_parts)
         nvidia_meters_find_sources(&device->meters, now_ns);
     nvidia_work_init(&device->work);
-    note_power(device, nvml, now_ns);
-    read_counter(&device->energy, device->handle, nvml, now_ns);
+    note_power(device, now_ns);
+    read_counter(device, now_ns);
     if (device->has_parts)
         return;
-    device->has_usage = nvml->process_usage;
+    device->has_usage = device->of.nvml->process_usage;
     nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
     device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }
@@ -524,7 +520,7 @@ static void begin(void *vendor)
     uint64_t now_ns = clock_now().monotonic_ns;
 
     for (size_t i = 0; i < nvidia->count; i++)
-        begin_device(nvidia, &nvidia->devices[i], now_ns);
+        begin_device(&nvidia->devices[i], now_ns);
 }
 
 static size_t device_count(const void *vendor)
@@ -570,7 +566,7 @@ static void energy(void *vendor, size_t index, uint64_t now_ns, bool is_border,
 
     if (reads_all)
         device->energy.due_ns = device->work.due_ns = 0;
-    *ret = read_energy(device, &nvidia->nvml, now_ns, reads_all ? 0 : POWER_EVERY_NS);
+    *ret = read_energy(device, now_ns, reads_all ? 0 : POWER_EVERY_NS);
 }
 
 /* Counts the work of a device, unless it is or has MIG devices: they have counters of their
@@ -582,7 +578,7 @@ static void work(void *vendor, size_t index, uint64_t now_ns, bool is_used, bool
     struct nvidia_device *device = &nvidia->devices[index];
 
     if (!device->facts.is_part && !device->has_parts)
-        nvidia_work_look(&device->work, &device->meters.of, now_ns, is_used, is_quick);
+        nvidia_work_look(&device->work, &device->of, now_ns, is_used, is_quick);
     *ret = device->work.counted;
 }
 

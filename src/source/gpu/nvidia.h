@@ -66,10 +66,8 @@ struct nvidia_energy {
 /* A device, or a part (MIG device) of it. */
 struct nvidia_device {
     struct gpu_device facts;
-    nvml_device handle;
-    nvml_device whole; /* the device to which a part belongs; otherwise the same as `handle` */
-    unsigned gpu_instance; /* of a part */
-    bool has_parts;        /* MIG is on: processes use the parts of the device */
+    struct nvidia_subject of;
+    bool has_parts; /* MIG is on: processes use the parts of the device */
 
     struct nvidia_meters meters;
     struct nvidia_energy energy;
@@ -103,8 +101,7 @@ struct nvidia {
 
 /* Returns the device's own memory in use; UNKNOWN if the device has none or the driver does not
  * report it. */
-uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
-                                       const struct nvidia_device *device);
+uint64_t nvidia_device_own_memory_used(const struct nvidia_device *device);
 
 /* Returns the reported memory of a process; UNKNOWN if it is more than the device has. */
 uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,

@@ -15,19 +15,20 @@
 #define BYTES_PER_MIB 1048576.0
 #define RATE_MAX 1e7 /* MiB/s; no device is as fast */
 
-bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole)
+bool nvidia_gpm_is_supported(const struct nvidia_subject *of)
 {
+    const struct nvml *nvml = of->nvml;
     struct nvml_gpm_support support = { .version = 1 };
 
     return nvml->gpm_support && nvml->gpm_alloc && nvml->gpm_free && nvml->gpm_get &&
            nvml->gpm_mig_get && nvml->gpm_metrics &&
-           nvml->gpm_support(whole, &support) == NVML_SUCCESS && support.is_supported;
+           nvml->gpm_support(of->whole, &support) == NVML_SUCCESS && support.is_supported;
 }
 
 static int take_snapshot(const struct nvidia_subject *of, nvml_gpm_sample sample)
 {
-    return nvml_errno(of->gpu_instance
-                          ? of->nvml->gpm_mig_get(of->whole, *of->gpu_instance, sample)
+    return nvml_errno(of->device != of->whole
+                          ? of->nvml->gpm_mig_get(of->whole, of->gpu_instance, sample)
                           : of->nvml->gpm_get(of->whole, sample));
 }
 
@@ -44,7 +45,7 @@ int nvidia_gpm_open(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uin
 {
     int r = 0;
 
-    if (!nvidia_gpm_is_supported(of->nvml, of->whole))
+    if (!nvidia_gpm_is_supported(of))
         return -ENOTSUP;
     gpm->metrics = calloc(1, sizeof(*gpm->metrics));
     if (!gpm->metrics)

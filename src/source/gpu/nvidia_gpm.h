@@ -16,7 +16,7 @@ struct nvidia_subject {
     const struct nvml *nvml;
     nvml_device device;
     nvml_device whole; /* the device to which a part belongs; otherwise the same as `device` */
-    const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
+    unsigned gpu_instance; /* of a part */
     struct nvidia_buffers *buffers;
 };
 
@@ -29,7 +29,7 @@ struct nvidia_gpm {
 };
 
 /* Whether the device and the driver have GPM. */
-bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole);
+bool nvidia_gpm_is_supported(const struct nvidia_subject *of);
 
 /* Takes the first snapshot. -ENOTSUP: the device or the driver has no GPM. */
 int nvidia_gpm_open(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns);

@@ -205,15 +205,15 @@ static int compare_usage(const void *left, const void *right)
     return compare_u64(a->stamp_us, b->stamp_us);
 }
 
-ssize_t nvidia_usage_get(struct nvidia_buffers *buffers, const struct nvml *nvml,
-                         nvml_device device, uint64_t last_us)
+ssize_t nvidia_usage_get(const struct nvidia_subject *of, uint64_t last_us)
 {
-    struct nvidia_request request = { .nvml = nvml, .device = device, .last_us = last_us };
-    ssize_t n = nvidia_fetch(&buffers->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
-                             call_usage, &request);
+    struct nvidia_request request = { of->nvml, of->device, .last_us = last_us };
+    struct nvidia_buffer *usage = &of->buffers->usage;
+    ssize_t n = nvidia_fetch(usage, sizeof(struct nvml_process_usage), SAMPLES_MAX, call_usage,
+                             &request);
 
     if (n > 1)
-        qsort(buffers->usage.list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
+        qsort(usage->list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
     return n;
 }
 
@@ -247,7 +247,7 @@ void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *
 {
     uint64_t now_us = time_of_day_us();
 
-    *ret = (struct nvidia_meters){ .of = *of };
+    *ret = (struct nvidia_meters){ .of = of };
     for (unsigned kind = 0; kind < METER_COUNT; kind++) {
         struct nvidia_meter *meter = &ret->list[kind];
 
@@ -307,8 +307,8 @@ static int read_gpm(struct nvidia_meters *meters, uint64_t now_ns)
     int r;
 
     if (meter->source == METER_UNTRIED)
-        return nvidia_gpm_open(&meters->gpm, &meters->of, now_ns);
-    r = nvidia_gpm_read(&meters->gpm, &meters->of, now_ns, &id, 1, &span_ns);
+        return nvidia_gpm_open(&meters->gpm, meters->of, now_ns);
+    r = nvidia_gpm_read(&meters->gpm, meters->of, now_ns, &id, 1, &span_ns);
     if (r == 0)
         r = nvml_errno(meters->gpm.metrics->metrics[0].status);
     if (r == 0)
@@ -321,11 +321,11 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
 {
     switch (source) {
     case METER_SAMPLES:
-        return read_samples(&meters->list[kind], kind, &meters->of);
+        return read_samples(&meters->list[kind], kind, meters->of);
     case METER_GPM:
         return kind == METER_GPU ? read_gpm(meters, now_ns) : -ENOTSUP;
     case METER_POLLED:
-        return read_rate(&meters->list[kind], kind, &meters->of, now_ns);
+        return read_rate(&meters->list[kind], kind, meters->of, now_ns);
     case METER_UNTRIED:
     case METER_NONE:
         break;
@@ -411,8 +411,7 @@ static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind 
     unsigned percent = 0;
 
     if (kind == METER_GPU || meter->source == METER_POLLED || !nvidia_meters_see_all(meters) ||
-        !seems_idle(meters, meter) || poll_rate(&meters->of, kind, &percent) < 0 ||
-        percent != 0)
+        !seems_idle(meters, meter) || poll_rate(meters->of, kind, &percent) < 0 || percent != 0)
         return false;
     busy_meter_check_clock(&meter->busy, time_of_day_us());
     busy_meter_add_idle(&meter->busy, meters->list[METER_GPU].busy.last_us);

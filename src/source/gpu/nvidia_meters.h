@@ -138,8 +138,7 @@ void nvidia_buffers_done(struct nvidia_buffers *buffers);
 /* Fetches the samples of a device's processes that are newer than `last_us`, in order of time.
  * Returns how many are in buffers->usage, or -errno: -ENOTSUP if this device or driver has no
  * samples. */
-ssize_t nvidia_usage_get(struct nvidia_buffers *buffers, const struct nvml *nvml,
-                         nvml_device device, uint64_t last_us);
+ssize_t nvidia_usage_get(const struct nvidia_subject *of, uint64_t last_us);
 
 /* ---- the meters of a device ---------------------------------------------- */
 
@@ -159,7 +158,7 @@ struct nvidia_meter {
 
 /* A zeroed struct is closed. */
 struct nvidia_meters {
-    struct nvidia_subject of;
+    const struct nvidia_subject *of; /* borrowed */
     struct nvidia_meter list[METER_COUNT];
     struct nvidia_gpm gpm; /* used if GPM is the source of METER_GPU */
     bool has_usage;        /* samples of processes were added */

@@ -70,7 +70,7 @@ static int call_list(const struct nvidia_request *request, unsigned *count, void
 static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
                      enum nvml_list_kind kind, struct nvidia_list *list)
 {
-    const struct nvidia_request request = { .device = device->handle,
+    const struct nvidia_request request = { .device = device->of.device,
                                             .list = nvidia->nvml.lists[kind].get };
     size_t stride_bytes = nvidia->nvml.lists[kind].stride_bytes;
     ssize_t count =
@@ -361,10 +361,9 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
 
 /* Whether the lists must be read. Reading the device's memory in use takes a third of the time
  * of reading the lists, and while it does not change, neither does the memory of processes. */
-static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
-                      uint64_t now_ns)
+static bool must_list(struct nvidia_device *device, uint64_t now_ns)
 {
-    uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
+    uint64_t used_bytes = nvidia_device_own_memory_used(device);
     bool has_moved = used_bytes != device->listed_bytes;
 
     device->listed_bytes = used_bytes;
@@ -381,7 +380,7 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
 
         if (device->has_parts)
             continue;
-        if (must_list(nvidia, device, now_ns))
+        if (must_list(device, now_ns))
             read_lists(nvidia, device, now_ns);
         emit_device(nvidia, i, pids, &sink);
     }
@@ -409,11 +408,10 @@ static bool has_released(pid_t pid, const void *data)
 }
 
 /* Fetches the samples of processes. The first call shows whether the driver has any. */
-static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
-                           uint64_t period_us)
+static ssize_t fetch_usage(struct nvidia_device *device, uint64_t period_us)
 {
-    ssize_t n = nvidia_usage_get(&nvidia->buffers, &nvidia->nvml, device->handle,
-                                 nvidia_clients_since_us(&device->clients, period_us));
+    uint64_t since_us = nvidia_clients_since_us(&device->clients, period_us);
+    ssize_t n = nvidia_usage_get(&device->of, since_us);
 
     device->has_usage = n != -ENOTSUP && n != -EACCES;
     device->is_usage_failing = n < 0;
@@ -437,7 +435,7 @@ static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device
                              uint64_t now_ns)
 {
     for (int tries = 0; tries < EXPLAIN_TRIES; tries++) {
-        uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
+        uint64_t used_bytes = nvidia_device_own_memory_used(device);
 
         if (is_explained(&device->lists.merged, used_bytes))
             return true;
@@ -530,7 +528,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     }
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
-    n = answer.device_busy_ns == 0 ? 0 : fetch_usage(nvidia, device, answer.period_us);
+    n = answer.device_busy_ns == 0 ? 0 : fetch_usage(device, answer.period_us);
     nvidia_meters_note_usage(&device->meters, nvidia->buffers.usage.list, n);
     if (n < 0)
         return (int)n;
@@ -565,12 +563,13 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 /* Whether accounting is enabled. An administrator enables it; we never do. Accounts have the
  * host's PIDs, so inside a container an account that seems to be ours belongs to a foreign
  * process. */
-static bool is_on(const struct nvml *nvml, nvml_device device)
+static bool is_on(const struct nvidia_subject *of)
 {
+    const struct nvml *nvml = of->nvml;
     int mode = 0;
 
     return nvml->accounting_mode && nvml->accounting_pids && nvml->accounting &&
-           nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
+           nvml->accounting_mode(of->device, &mode) == NVML_SUCCESS && mode == 1;
 }
 
 /* Whether an account belongs to this run. An account that ended before the run belongs to an
@@ -590,7 +589,7 @@ static int call_accounted(const struct nvidia_request *request, unsigned *count,
 static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                          struct gpu_record *list, size_t capacity, size_t used)
 {
-    nvml_device device = nvidia->devices[index].handle;
+    nvml_device device = nvidia->devices[index].of.device;
     const struct nvidia_request request = { .nvml = &nvidia->nvml, .device = device };
     ssize_t n = nvidia_fetch(&nvidia->buffers.pids, sizeof(unsigned), ACCOUNTS_MAX,
                              call_accounted, &request);
@@ -620,7 +619,7 @@ bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
 
-    return !nvidia->is_nested && !device->facts.is_part && is_on(&nvidia->nvml, device->handle);
+    return !nvidia->is_nested && !device->facts.is_part && is_on(&device->of);
 }
 
 ssize_t nvidia_accounts(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
