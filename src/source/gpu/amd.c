@@ -65,31 +65,31 @@ static const char *const temperature[] = { "temp1_input", NULL };
 static const char *const frequency[] = { "freq1_input", NULL };
 
 /* ROCm's UUID of a device is "GPU-" and its unique id, as in ROCR_VISIBLE_DEVICES. */
-static void read_uuid(const struct root *root, struct drm_device *device)
+static void read_uuid(struct drm_device *device)
 {
     char id[32];
-    ssize_t n = drm_device_text(root, device, "device/unique_id", id, sizeof(id));
+    ssize_t n = drm_device_text(device, "device/unique_id", id, sizeof(id));
 
     if (n > 0 && strspn(id, "0123456789abcdefABCDEF") == (size_t)n &&
         strspn(id, "0") != (size_t)n)
         (void)snprintf(device->gpu.uuid, sizeof(device->gpu.uuid), "GPU-%s", id); /* fits */
 }
 
-static uint64_t memory_total(const struct root *root, const struct drm_device *device)
+static uint64_t memory_total(const struct drm_device *device)
 {
-    uint64_t total = drm_device_number(root, device, "device/mem_info_vram_total");
+    uint64_t total = drm_device_number(device, "device/mem_info_vram_total");
 
     return total == 0 ? UNKNOWN : total; /* 0: the GPU uses the machine's memory */
 }
 
-static void describe(const struct root *root, struct drm_device *device)
+static void describe(struct drm_device *device)
 {
-    read_uuid(root, device);
-    if (drm_device_text(root, device, "device/product_name", device->gpu.name,
+    read_uuid(device);
+    if (drm_device_text(device, "device/product_name", device->gpu.name,
                         sizeof(device->gpu.name)) <= 0)
         (void)snprintf(device->gpu.name, sizeof(device->gpu.name), "AMD GPU %s",
                        device->pci_id); /* fits */
-    device->gpu.memory_total_bytes = memory_total(root, device);
+    device->gpu.memory_total_bytes = memory_total(device);
 }
 
 /* ---- KFD ------------------------------------------------------------------ */
@@ -204,7 +204,7 @@ static uint64_t read_energy(struct amd *amd, size_t index)
 {
     static const char table[] = "gpu_metrics";
     struct drm_device *device = &amd->drm.devices.list[index];
-    uint64_t energy_uj = drm_device_energy(amd->drm.root, device, energy);
+    uint64_t energy_uj = drm_device_energy(device, energy);
     struct amd_metrics metrics;
 
     if ((!device->energy.sensor || device->energy.sensor == table) &&
@@ -252,7 +252,7 @@ static void amd_work(void *vendor, size_t index, uint64_t now_ns, bool is_used, 
     int r;
 
     if ((is_counting ? !is_quick : is_used) &&
-        !drm_device_is_suspended(amd->drm.root, &amd->drm.devices.list[index])) {
+        !drm_device_is_suspended(&amd->drm.devices.list[index])) {
         r = read_metrics(amd, index, &now);
         if (r == 0)
             count_work(work, &now, now_ns);
@@ -277,10 +277,10 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
         return r;
     amd = *ret;
     for (size_t i = 0; i < amd->drm.devices.count; i++) {
-        describe(root, &amd->drm.devices.list[i]);
+        describe(&amd->drm.devices.list[i]);
         amd->busy[i].read_at_ns = UNKNOWN;
         forget_work(&amd->work[i], "counted only while the job uses the GPU");
-        if (drm_device_is_suspended(root, &amd->drm.devices.list[i]))
+        if (drm_device_is_suspended(&amd->drm.devices.list[i]))
             continue;
         (void)read_energy(amd, i); /* starts the counter */
         amd->drm.devices.list[i].gpu.counts_work =
@@ -313,27 +313,25 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
 {
     struct amd *amd = vendor;
     struct drm_device *device = &amd->drm.devices.list[index];
-    const struct root *root = amd->drm.root;
     struct gpu_reading reading = drm_reading_unknown();
 
-    if (drm_device_is_lost(root, device))
+    if (drm_device_is_lost(device))
         return -ENODEV;
     reading.processes_reason = drm_vendor_reason(&amd->drm);
-    if (is_known(device->gpu
-                     .memory_total_bytes)) /* counted by the kernel: does not wake the device */
-        reading.memory_used_bytes =
-            drm_device_number(root, device, "device/mem_info_vram_used");
-    if (drm_device_is_suspended(root, device)) {
+    /* Counted by the kernel: does not wake the device. */
+    if (is_known(device->gpu.memory_total_bytes))
+        reading.memory_used_bytes = drm_device_number(device, "device/mem_info_vram_used");
+    if (drm_device_is_suspended(device)) {
         advance_busy(amd, index, 0, now_ns, &reading); /* a suspended device is idle */
         *ret = reading;
         return 0;
     }
-    advance_busy(amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns,
+    advance_busy(amd, index, drm_device_number(device, "device/gpu_busy_percent"), now_ns,
                  &reading);
     reading.energy.microjoules = read_energy(amd, index);
-    reading.energy.milliwatts = drm_device_sensor(root, device, power, 1000);
-    reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
-    reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
+    reading.energy.milliwatts = drm_device_sensor(device, power, 1000);
+    reading.temperature_celsius = drm_device_sensor(device, temperature, 1000);
+    reading.clock_mhz = drm_device_sensor(device, frequency, 1000000);
     if (!is_known(reading.busy_ns))
         reading.busy_reason = "the driver reports no gpu_busy_percent for this device";
     *ret = reading;

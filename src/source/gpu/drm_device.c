@@ -41,17 +41,16 @@ static size_t list_numbered(DIR *folder, const char *prefix, int numbers[NUMBERS
     return count;
 }
 
-uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
-                           const char *path)
+uint64_t drm_device_number(const struct drm_device *device, const char *path)
 {
-    return root_read_number(root, "sys/class/drm/card%u/%s", device->card, path);
+    return root_read_number(device->root, "sys/class/drm/card%u/%s", device->card, path);
 }
 
-ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
-                        const char *path, char *buf, size_t size)
+ssize_t drm_device_text(const struct drm_device *device, const char *path, char *buf,
+                        size_t size)
 {
     char text[256];
-    ssize_t n = root_read_start(root, text, sizeof(text), "sys/class/drm/card%u/%s",
+    ssize_t n = root_read_start(device->root, text, sizeof(text), "sys/class/drm/card%u/%s",
                                 device->card, path);
     size_t length;
 
@@ -68,8 +67,8 @@ ssize_t drm_device_text(const struct root *root, const struct drm_device *device
     return (ssize_t)length;
 }
 
-uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
-                           const char *const *names, uint64_t divisor)
+uint64_t drm_device_sensor(const struct drm_device *device, const char *const *names,
+                           uint64_t divisor)
 {
     if (device->hwmon[0] == '\0')
         return UNKNOWN;
@@ -80,7 +79,7 @@ uint64_t drm_device_sensor(const struct root *root, const struct drm_device *dev
         if (snprintf(path, sizeof(path), "device/hwmon/%s/%s", device->hwmon, *names) >=
             (int)sizeof(path))
             continue;
-        value = drm_device_number(root, device, path);
+        value = drm_device_number(device, path);
         if (is_known(value))
             return value / divisor;
     }
@@ -103,13 +102,12 @@ struct gpu_reading drm_reading_unknown(void)
                                  .throttle_reasons = UNKNOWN };
 }
 
-bool drm_device_is_suspended(const struct root *root, const struct drm_device *device)
+bool drm_device_is_suspended(const struct drm_device *device)
 {
     char status[16];
+    ssize_t n = drm_device_text(device, "device/power/runtime_status", status, sizeof(status));
 
-    return drm_device_text(root, device, "device/power/runtime_status", status,
-                           sizeof(status)) >= 0 &&
-           (strcmp(status, "suspended") == 0 || strcmp(status, "suspending") == 0);
+    return n >= 0 && (strcmp(status, "suspended") == 0 || strcmp(status, "suspending") == 0);
 }
 
 uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, uint64_t value)
@@ -126,8 +124,7 @@ uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, ui
     return is_started ? counter->sum : UNKNOWN;
 }
 
-uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
-                           const char *const *names)
+uint64_t drm_device_energy(struct drm_device *device, const char *const *names)
 {
     for (; *names; names++) {
         const char *const one[] = { *names, NULL };
@@ -135,7 +132,7 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
 
         if (device->energy.sensor && device->energy.sensor != *names)
             continue;
-        value = drm_device_sensor(root, device, one, 1);
+        value = drm_device_sensor(device, one, 1);
         if (is_known(value))
             return drm_counter_advance(&device->energy, *names, value);
     }
@@ -143,10 +140,10 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
 }
 
 /* Finds the hwmon folder with the lowest number. */
-static void find_hwmon(const struct root *root, struct drm_device *device)
+static void find_hwmon(struct drm_device *device)
 {
     AUTO_CLOSEDIR DIR *folder =
-        root_open_folder(root, "sys/class/drm/card%u/device/hwmon", device->card);
+        root_open_folder(device->root, "sys/class/drm/card%u/device/hwmon", device->card);
     int numbers[NUMBERS_MAX] = { 0 };
     size_t count = list_numbered(folder, "hwmon", numbers);
 
@@ -169,28 +166,30 @@ static uint64_t pci_of(const struct root *root, const char *node, unsigned numbe
     return gpu_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
 }
 
-bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
+bool drm_device_is_lost(const struct drm_device *device)
 {
-    return !root_exists(root, "sys/class/drm/card%u/device/vendor", device->card) ||
-           pci_of(root, "card", device->card) != device->pci;
+    return !root_exists(device->root, "sys/class/drm/card%u/device/vendor", device->card) ||
+           pci_of(device->root, "card", device->card) != device->pci;
 }
 
 static void add_card(const struct root *root, const char *vendor_id, int number,
                      struct drm_devices *devices)
 {
-    struct drm_device device = { .card = (unsigned)number, .gpu.memory_total_bytes = UNKNOWN };
+    struct drm_device device = { .root = root,
+                                 .card = (unsigned)number,
+                                 .gpu.memory_total_bytes = UNKNOWN };
     char found_id[16];
 
     if (devices->count == DRM_DEVICE_MAX ||
-        drm_device_text(root, &device, "device/vendor", found_id, sizeof(found_id)) < 0 ||
+        drm_device_text(&device, "device/vendor", found_id, sizeof(found_id)) < 0 ||
         strcmp(found_id, vendor_id) != 0)
         return;
     device.pci = pci_of(root, "card", device.card);
     if (is_known(device.pci))
         gpu_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
-    (void)drm_device_text(root, &device, "device/device", device.pci_id,
+    (void)drm_device_text(&device, "device/device", device.pci_id,
                           sizeof(device.pci_id)); /* stays empty on failure */
-    find_hwmon(root, &device);
+    find_hwmon(&device);
     devices->list[devices->count++] = device;
 }
 

@@ -25,6 +25,7 @@ struct drm_counter {
 };
 
 struct drm_device {
+    const struct root *root; /* borrowed */
     struct gpu_device gpu;
     uint64_t pci;              /* as gpu_pci_parse(); UNKNOWN: it has no PCI address */
     unsigned card;             /* the N of cardN */
@@ -54,27 +55,26 @@ int drm_devices_of_node(const struct root *root, const struct drm_devices *devic
 
 /* Reads a file below cardN that contains one number, such as "device/mem_info_vram_used".
  * UNKNOWN: the file cannot be read, or contains something else. */
-uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
-                           const char *path);
+uint64_t drm_device_number(const struct drm_device *device, const char *path);
 
 /* Reads a file below cardN that contains one line of text, without terminal control
  * characters. Truncated to fit. Returns its length, or -errno. */
-ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
-                        const char *path, char *buf, size_t size);
+ssize_t drm_device_text(const struct drm_device *device, const char *path, char *buf,
+                        size_t size);
 
 /* Returns the value of the first readable sensor in `names` (NULL-terminated), divided by
  * `divisor`; UNKNOWN: none is readable. */
-uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
-                           const char *const *names, uint64_t divisor);
+uint64_t drm_device_sensor(const struct drm_device *device, const char *const *names,
+                           uint64_t divisor);
 
 /* Returns a reading with only unknown values. */
 struct gpu_reading drm_reading_unknown(void);
 
 /* Whether the device is off, or about to be. Reading its sensors would wake it. */
-bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
+bool drm_device_is_suspended(const struct drm_device *device);
 
 /* Whether the device was removed. Another device may have its number by now. */
-bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
+bool drm_device_is_lost(const struct drm_device *device);
 
 /* Advances a counter. Returns its increase since the first value; UNKNOWN: this value is the
  * first, is UNKNOWN, or is from another sensor. A value below the last one means that the
@@ -83,5 +83,4 @@ uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, ui
 
 /* Returns the energy in microjoules since the first successful call, from the sensor that was
  * readable then. UNKNOWN: the sensor cannot be read now, or this is its first reading. */
-uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
-                           const char *const *names);
+uint64_t drm_device_energy(struct drm_device *device, const char *const *names);

@@ -25,22 +25,21 @@ static const char *const temperature[] = { "temp1_input", "temp2_input", NULL };
 static const char *const clock_mhz[] = { "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz",
                                          "device/tile0/gt0/freq0/act_freq", NULL };
 
-static uint64_t first_number(const struct root *root, const struct drm_device *device,
-                             const char *const *paths)
+static uint64_t first_number(const struct drm_device *device, const char *const *paths)
 {
     uint64_t value = UNKNOWN;
 
     for (; *paths && !is_known(value); paths++)
-        value = drm_device_number(root, device, *paths);
+        value = drm_device_number(device, *paths);
     return value;
 }
 
 /* Returns the total memory. xe reports the memory of each tile, some versions of i915 the
  * memory of the card. */
-static uint64_t memory_total(const struct root *root, const struct drm_device *device)
+static uint64_t memory_total(const struct drm_device *device)
 {
     enum { TILE_MAX = 8 };
-    uint64_t sum = drm_device_number(root, device, "lmem_total_bytes");
+    uint64_t sum = drm_device_number(device, "lmem_total_bytes");
 
     for (int i = 0; i < TILE_MAX; i++) {
         char path[64];
@@ -48,7 +47,7 @@ static uint64_t memory_total(const struct root *root, const struct drm_device *d
 
         (void)snprintf(path, sizeof(path), "device/tile%d/physical_vram_size_bytes",
                        i); /* fits */
-        bytes = drm_device_number(root, device, path);
+        bytes = drm_device_number(device, path);
         if (!is_known(bytes))
             break;
         sum = is_known(sum) ? sum_u64(sum, bytes) : bytes;
@@ -56,13 +55,13 @@ static uint64_t memory_total(const struct root *root, const struct drm_device *d
     return sum == 0 ? UNKNOWN : sum; /* 0: an integrated GPU without memory */
 }
 
-static void describe(const struct root *root, struct drm_device *device)
+static void describe(struct drm_device *device)
 {
     (void)snprintf(device->gpu.name, sizeof(device->gpu.name), "Intel GPU %s",
                    device->pci_id); /* fits */
-    device->gpu.memory_total_bytes = memory_total(root, device);
-    if (!drm_device_is_suspended(root, device))
-        (void)drm_device_energy(root, device, energy); /* starts the counter */
+    device->gpu.memory_total_bytes = memory_total(device);
+    if (!drm_device_is_suspended(device))
+        (void)drm_device_energy(device, energy); /* starts the counter */
 }
 
 static int intel_open(const struct root *root, void **ret, struct spoor_error *err)
@@ -74,14 +73,14 @@ static int intel_open(const struct root *root, void **ret, struct spoor_error *e
         return r;
     drm = *ret;
     for (size_t i = 0; i < drm->devices.count; i++)
-        describe(root, &drm->devices.list[i]);
+        describe(&drm->devices.list[i]);
     return 0;
 }
 
-static uint64_t memory_used(const struct root *root, const struct drm_device *device)
+static uint64_t memory_used(const struct drm_device *device)
 {
-    uint64_t total = drm_device_number(root, device, "lmem_total_bytes");
-    uint64_t free_bytes = drm_device_number(root, device, "lmem_avail_bytes");
+    uint64_t total = drm_device_number(device, "lmem_total_bytes");
+    uint64_t free_bytes = drm_device_number(device, "lmem_avail_bytes");
 
     if (!is_known(total) || total == 0 || !is_known(free_bytes) || free_bytes > total)
         return UNKNOWN; /* an integrated GPU, which uses the machine's memory */
@@ -92,21 +91,20 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
 {
     struct drm_vendor *drm = vendor;
     struct drm_device *device = &drm->devices.list[index];
-    const struct root *root = drm->root;
     struct gpu_reading reading = drm_reading_unknown();
 
     (void)now_ns;
     reading.busy_reason =
         "the Intel drivers report the busy time of processes, not of the device";
     reading.processes_reason = drm_vendor_reason(drm);
-    if (drm_device_is_lost(root, device))
+    if (drm_device_is_lost(device))
         return -ENODEV;
-    if (!drm_device_is_suspended(root, device)) {
-        reading.memory_used_bytes = memory_used(root, device);
-        reading.energy.microjoules = drm_device_energy(root, device, energy);
-        reading.energy.milliwatts = drm_device_sensor(root, device, power, 1000);
-        reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
-        reading.clock_mhz = first_number(root, device, clock_mhz);
+    if (!drm_device_is_suspended(device)) {
+        reading.memory_used_bytes = memory_used(device);
+        reading.energy.microjoules = drm_device_energy(device, energy);
+        reading.energy.milliwatts = drm_device_sensor(device, power, 1000);
+        reading.temperature_celsius = drm_device_sensor(device, temperature, 1000);
+        reading.clock_mhz = first_number(device, clock_mhz);
     }
     *ret = reading;
     return 0;
