@@ -87,12 +87,11 @@ static void open_gpus(spoor_session *session)
         gpu_pace_init(&session->gpu_pace, start_ns + (waits ? OPEN_AFTER_NS : 0), is_for_host);
         return;
     }
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->gpu.state = GPU_NONE;
     session->gpu.reason = why_not_opened(session);
     if (r != -ENODEV)
         session_add_warning(session, "gpu-thread", "GPUs are not tracked: %s", strerror(-r));
-    pthread_mutex_unlock(&session->mutex);
 }
 
 /* ---- several ranks on a node ----------------------------------------------- */
@@ -165,11 +164,10 @@ void session_start_gpus(spoor_session *session)
         return;
     }
     session->gpu_check_ns = session->sampler.started.monotonic_ns + NS_PER_SECOND;
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->gpu.state = GPU_NONE;
     session->gpu.reason =
         "measured by local rank 0: no process of this rank was seen to use a GPU";
-    pthread_mutex_unlock(&session->mutex);
 }
 
 static bool has_gpus(const spoor_session *session)

@@ -327,11 +327,11 @@ spoor_session *spoor_session_close(spoor_session *session)
 
 /* ---- sample ------------------------------------------------------------- */
 
-/* Must be called with the mutex held. */
 static void publish(spoor_session *session, const struct sample *sample, struct instant now,
                     bool is_last)
 {
     struct series_gpus gpus;
+    SESSION_LOCK(session);
 
     session->latest = *sample;
     session->has_sample = true;
@@ -379,9 +379,7 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
     sampler_tick(&session->sampler, now, kind, &sample);
     if (is_last)
         session_wait_for_gpus(session);
-    pthread_mutex_lock(&session->mutex);
     publish(session, &sample, now, is_last);
-    pthread_mutex_unlock(&session->mutex);
     if (session->delivers_samples)
         session_deliver_sample(session, kind);
 }
@@ -445,13 +443,12 @@ void session_take_last_sample(spoor_session *session)
         samples_file_end(&session->streams[i]);
     /* Called without the mutex: it may take a second per folder. */
     job_cgroup_remove(&session->sampler.job.meters.job_cgroup);
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     for (size_t i = 0; i < session->phase_count; i++)
         session->phases[i].is_open = false;
     session_raise_gpu_peak(session);
     session_warn(session);
     session->has_stopped = true;
-    pthread_mutex_unlock(&session->mutex);
 }
 
 /* ---- for callers ---------------------------------------------------------- */

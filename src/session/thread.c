@@ -143,10 +143,9 @@ static void take_requested_sample(spoor_session *session, const struct pace *pac
         return;
     session_look_at_gpus_at_border(session);
     take_sample(session, SAMPLE_BORDER, pace);
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->taken_samples = asked;
     (void)pthread_cond_broadcast(&session->changed);
-    pthread_mutex_unlock(&session->mutex);
 }
 
 /* Whether SIGCONT has just continued us. A caller that blocks SIGCONT, and was stopped by
