@@ -56,11 +56,8 @@ static inline uint64_t usage_timeval_ns(struct timeval time)
 static inline void usage_add(struct usage *into, const struct usage *usage)
 {
     for (int i = 0; i < USAGE_COUNT; i++) {
-        if (!is_known(usage->counter[i]))
-            continue;
-        into->counter[i] = is_known(into->counter[i])
-                               ? sum_u64(into->counter[i], usage->counter[i])
-                               : usage->counter[i];
+        if (is_known(usage->counter[i]))
+            into->counter[i] = sum_u64(known_or_0(into->counter[i]), usage->counter[i]);
     }
 }
 
