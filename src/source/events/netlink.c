@@ -36,8 +36,7 @@ int netlink_open(int protocol, uint32_t groups, size_t buffer_bytes)
     return take_fd(&fd);
 }
 
-int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const void *payload,
-                 size_t size)
+int netlink_send(int fd, uint16_t type, uint16_t flags, const void *payload, size_t size)
 {
     struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
     unsigned char message[REQUEST_MAX] = { 0 };
@@ -45,7 +44,6 @@ int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const
         .nlmsg_len = (uint32_t)(sizeof(header) + size),
         .nlmsg_type = type,
         .nlmsg_flags = flags,
-        .nlmsg_seq = sequence,
     };
 
     if (size > sizeof(message) - sizeof(header))

@@ -13,8 +13,7 @@
 int netlink_open(int protocol, uint32_t groups, size_t buffer_bytes);
 
 /* Sends one message. The kernel has processed it when this returns. */
-int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const void *payload,
-                 size_t size);
+int netlink_send(int fd, uint16_t type, uint16_t flags, const void *payload, size_t size);
 
 /* Reads one datagram from the kernel. Returns its length; 0: none is pending; -ENOBUFS:
  * datagrams were lost before the next one; or another -errno. */

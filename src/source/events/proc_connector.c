@@ -43,7 +43,7 @@ static int request(int fd, const void *what, uint16_t size)
 
     memcpy(message, &header, sizeof(header));
     memcpy(message + sizeof(header), what, size);
-    return netlink_send(fd, NLMSG_DONE, 0, 0, message, sizeof(header) + size);
+    return netlink_send(fd, NLMSG_DONE, 0, message, sizeof(header) + size);
 }
 
 /* Copies an event as far as it was sent; fields that an older kernel does not send are 0. */

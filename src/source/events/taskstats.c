@@ -57,7 +57,7 @@ static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
     memcpy(message, &header, sizeof(header));
     memcpy(message + sizeof(header), &name, sizeof(name));
     memcpy(message + sizeof(header) + sizeof(name), text, length);
-    return netlink_send(fd, family, NLM_F_REQUEST | NLM_F_ACK, 1, message,
+    return netlink_send(fd, family, NLM_F_REQUEST | NLM_F_ACK, message,
                         sizeof(header) + name.nla_len);
 }
 

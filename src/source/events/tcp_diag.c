@@ -138,7 +138,7 @@ int tcp_diag_listen(void)
 
 static int send_request(int fd, uint16_t flags, const void *request, size_t size)
 {
-    return netlink_send(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | flags, 0, request, size);
+    return netlink_send(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | flags, request, size);
 }
 
 /* Reads all answers. The kernel writes them while they are read, so an empty socket means that
