@@ -2,8 +2,9 @@
 """Memory that resident sizes do not include: swapped out, or in huge pages."""
 import csv
 import ctypes
-import os
+import fcntl
 import mmap
+import os
 import pathlib
 import signal
 import subprocess
@@ -133,16 +134,18 @@ def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
 
 @pytest.fixture
 def huge_pages():
-    before = HUGE_PAGES.read_text()
     if os.geteuid() != 0:
         pytest.skip("only root may reserve huge pages")
-    try:
-        HUGE_PAGES.write_text(str(int(before) + 10))
-        if int(HUGE_PAGES.read_text()) < int(before) + 10:
-            pytest.skip("no memory for huge pages")
-        yield
-    finally:
-        HUGE_PAGES.write_text(before)
+    with HUGE_PAGES.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # another run of these tests may change the number, too
+        before = HUGE_PAGES.read_text()
+        try:
+            HUGE_PAGES.write_text(str(int(before) + 10))
+            if int(HUGE_PAGES.read_text()) < int(before) + 10:
+                pytest.skip("no memory for huge pages")
+            yield
+        finally:
+            HUGE_PAGES.write_text(before)
 
 
 def run_with_huge_pages(spoor, then="pass"):
