@@ -669,8 +669,9 @@ static int find(const struct root *root, const char *directory, struct cgroup *r
     if (!path)
         return -errno;
     r = mountinfo_read(root, &mountinfo);
-    if (r == 0)
-        r = cgroups_parse_directory(path, mountinfo, &own, &cgroups);
+    if (r < 0)
+        return r;
+    r = cgroups_parse_directory(path, mountinfo, &own, &cgroups);
     if (r < 0)
         return r;
     if (!root_exists(root, "%s/cgroup.procs", own.path))

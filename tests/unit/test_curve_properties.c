@@ -20,7 +20,7 @@
 #include "series/figure.h"
 #include "unit_test.h"
 
-enum { SEEDS = 400, GAP_SAMPLES = 4 };
+enum { SEEDS = 400 / LOOP_SHARE, GAP_SAMPLES = 4 };
 
 struct run {
     uint64_t random;

@@ -11,7 +11,7 @@
 #include "text/number.h"
 #include "unit_test.h"
 
-enum { RUNS = 10000, TOGETHER_MAX = 40, POINTS_MAX = 600, STORED_EVERY = 25 };
+enum { RUNS = 10000 / LOOP_SHARE, TOGETHER_MAX = 40, POINTS_MAX = 600, STORED_EVERY = 25 };
 
 static const double INEXACT = 1e-9; /* rounding error of sums of doubles */
 
