@@ -73,6 +73,9 @@ TEST(without_a_pidfd_the_process_is_polled)
     assert_int_equal(end, WATCH_PROCESS_ENDED); /* a zombie counts as ended */
     assert_int_equal(watch_wait_status(&watch, &wait_status), -ENODATA);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
+    end = WATCH_INTERRUPTED;
+    assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
+    assert_int_equal(end, WATCH_PROCESS_ENDED); /* so does a process that is gone */
     watch_close(&watch);
 }
 

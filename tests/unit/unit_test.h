@@ -13,8 +13,8 @@
 /* cmocka passes a state to every test; few need it. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* Sanitizers make loops over random cases some five times slower: they run this share of them. The
- * plain build runs all. */
+/* With sanitizers, loops over random cases run one in LOOP_SHARE of them, as each takes some five
+ * times longer. The plain build runs all. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LOOP_SHARE 4
 #else

@@ -8,8 +8,8 @@
 #include "base/root.h"
 
 /* Sizes of all mappings or of one, in bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before
- * Linux 5.3 and for a single mapping, `merged` and `shared_huge` if the kernel does not report them. Huge
- * pages of hugetlbfs are only in `shared_huge`. */
+ * Linux 5.3 and for a single mapping, `merged` and `shared_huge` if the kernel does not report
+ * them. Huge pages of hugetlbfs are only in `shared_huge`. */
 struct smaps_rollup {
     uint64_t rss;
     uint64_t pss;
